@@ -29,6 +29,8 @@ pub const POLICY_RELATIVE_REQUEST_TIMEOUT: u32 = 31;
 pub const POLICY_BUFFERING_CONSTRAINT: u32 = 0x5441_0001;
 /// The type of TAO's ConnectionTimeout policy.
 pub const POLICY_CONNECTION_TIMEOUT: u32 = 0x5441_0008;
+/// The type of the Bidirectional policy of GIOP.
+pub const POLICY_BIDIRECTIONAL: u32 = 37;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_ROUNDTRIP_TIMEOUT: u32 = 32;
 

@@ -97,6 +97,7 @@
 //! | `diop` | on | datagrams, over UDP |
 //! | `miop` | on | groups of objects, over IP multicast |
 //! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
+//! | `bidir` | on | callbacks on the connections that clients opened: bidirectional GIOP (`-ORBBiDir`) |
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
@@ -130,6 +131,8 @@ pub use chronorb_orb::{
 
 /// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.
 pub mod config {
+    #[cfg(feature = "bidir")]
+    pub use chronorb_orb::BidirectionalConnections;
     #[cfg(feature = "monitor")]
     pub use chronorb_orb::MonitorSocket;
     #[cfg(feature = "trace")]

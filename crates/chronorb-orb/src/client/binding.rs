@@ -8,8 +8,12 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
+#[cfg(feature = "bidir")]
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "bidir")]
+use chronorb_cdr::TextForm;
 use chronorb_giop::{
     AddressingDisposition, EndTimes, ResponseFlags, SystemException, SystemExceptionKind, Target,
     Version, minor,
@@ -17,6 +21,8 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Monotonic, Text};
 
 use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
+#[cfg(feature = "bidir")]
+use super::connection::call_back;
 use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
@@ -385,7 +391,11 @@ fn pick_connection(
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
-        let key = ConnectionKey {
+        #[cfg_attr(
+            not(feature = "bidir"),
+            expect(unused_mut, reason = "the kind is given")
+        )]
+        let mut key = ConnectionKey {
             orb: core.number,
             way: way.clone(),
             carries,
@@ -393,6 +403,13 @@ fn pick_connection(
             options,
             kind,
         };
+        #[cfg(feature = "bidir")]
+        if core.config.is_bidirectional()
+            && let Some(connection) =
+                bidirectional(core, &mut key, profile, effective, (text, code_sets))
+        {
+            return Ok(connection);
+        }
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits =
             |c: &Rc<ClientConnection>| !c.is_closed() && (c.text, c.code_sets) == (text, code_sets);
@@ -448,6 +465,42 @@ fn pick_connection(
     }
     let failure = failure.unwrap_or(NO_USABLE_PROFILE);
     Err(because(failure, format_args!("{reasons}")))
+}
+
+/// Makes the connection of a key bidirectional if the policies ask for that. If the address is a
+/// listen point of a client, returns the connection by which the client is called back.
+#[cfg(feature = "bidir")]
+#[cold]
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
+fn bidirectional(
+    core: &Arc<Core>,
+    key: &mut ConnectionKey,
+    profile: &Profile,
+    effective: &Effective,
+    text: (TextForm, Option<[u8; 12]>),
+) -> Option<Rc<ClientConnection>> {
+    let config = &core.config.bidirectional;
+    let protocol = core.protocols.of_way(&key.way);
+    let is_tcp = protocol.is_some_and(|protocol| protocol.scheme() == "iiop");
+    if !is_tcp || profile.version < Version::V1_2 {
+        return None;
+    }
+    let is_present = BINDINGS.with_borrow(|all| {
+        let present = all.connections.get(key);
+        present.is_some_and(|connection| !connection.is_closed())
+    });
+    // A client's claim never replaces a connection that this ORB has made.
+    if config.accepts() && key.owner.is_none() && !is_present {
+        let mut by_client = key.clone();
+        by_client.kind = ChannelKind::Bidirectional;
+        if let Ok(Some(connection)) = call_back(core, &by_client, text) {
+            return Some(Rc::new(connection));
+        }
+    }
+    if config.offers() && effective.is_bidirectional && core.bidirectional.pool().is_some() {
+        key.kind = ChannelKind::Bidirectional;
+    }
+    None
 }
 
 /// Records why a call has no route.

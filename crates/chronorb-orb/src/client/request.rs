@@ -161,6 +161,10 @@ fn write_header(
     if is_new && connection.link().proposes_lite() {
         add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
     }
+    #[cfg(feature = "bidir")]
+    if is_new && let Some(data) = connection.listen_points() {
+        add(contexts::BI_DIR_IIOP, data);
+    }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
     }

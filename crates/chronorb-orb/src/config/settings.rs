@@ -482,6 +482,14 @@ settings! {
         Text(|config, text| put_waiting(&mut config.client_wait, text));
     "server_wait", "-ORBServerWait", "block|spin[:US]|poll: how lanes wait [block]" =>
         Text(|config, text| put_waiting(&mut config.server_wait, text));
+    "bidirectional", "-ORBBiDir",
+        "callbacks on the client's connections [off]", ["bidir", &["off"]] =>
+        Choice(choices!(bidirectional {
+        "off" => BidirectionalConnections::Off,
+        "offer" => BidirectionalConnections::Offer,
+        "accept" => BidirectionalConnections::Accept,
+        "both" => BidirectionalConnections::Both,
+    }));
     "monitor", "-ORBMonitor",
         "off|on|PATH: a socket for chronorb top [off]", ["monitor", &["off"]] => Text(monitor);
     "log", "-ORBLog", "FILTER: events to write to standard error", ["tracing", &["off"]] =>

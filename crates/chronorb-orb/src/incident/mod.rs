@@ -113,6 +113,9 @@ incidents! {
     FailedLane => "failed lane",
     /// An address of a server that could not be reached.
     FailedConnection => "failed connection",
+    /// A client that names an address for callbacks on its connection which is not its own, is not
+    /// readable, or is one too many.
+    ListenPointRefused => "listen point refused",
 }
 
 impl Incident {
@@ -171,6 +174,7 @@ impl Incident {
             }
             Self::LostOneways => "their connection has ended",
             Self::PanickedApplication => "the connection is closed",
+            Self::ListenPointRefused => "the address is not called on the client's connection",
             Self::EndedLane => "its connections are closed",
             _ => "",
         }

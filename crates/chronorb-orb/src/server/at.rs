@@ -98,7 +98,12 @@ impl<'l> At<'l> {
         } = self;
         match outcome {
             Ok(()) => {}
-            Err(End::Ended) => connection.set_ended(),
+            Err(End::Ended) => {
+                connection.set_ended();
+                // A peer that sends nothing more answers nothing more.
+                #[cfg(feature = "bidir")]
+                connection.end_calls(false);
+            }
             Err(End::Lost) => {
                 if !connection.transport().is_established() {
                     self.note_handshake();

@@ -21,6 +21,8 @@ use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
 use super::expiry;
+#[cfg(feature = "bidir")]
+use super::listen_points::learn_listen_points;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::{HandOff, HandOffTarget};
@@ -82,6 +84,10 @@ impl Context<'_> {
         let known = if header.contexts.is_empty() {
             KnownContexts::NONE
         } else {
+            #[cfg(feature = "bidir")]
+            if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
+                learn_listen_points(self.core, self.at, header.contexts);
+            }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };
         let text = self.at.connection.text(message.version());
@@ -189,6 +195,19 @@ impl Context<'_> {
         let written = reply.normal().is_ok();
         reply.finish();
         written
+    }
+
+    /// Hands a reply to the thread that waits for it. A peer may send none without a request.
+    #[cfg(feature = "bidir")]
+    #[cold]
+    pub(super) fn reply(&self, message: MessageHeader) -> Result<MessageOutcome, End> {
+        let receiver = self.at.connection.receiver().ok_or(End::Malformed)?;
+        let mut reply = self.request.fitting_copy().map_err(|_| End::Lost)?;
+        if receiver.receive(message, &mut reply) {
+            Ok(MessageOutcome::NoReply)
+        } else {
+            Err(End::Malformed)
+        }
     }
 
     /// Answers a request with an exception, without serving it.
@@ -406,6 +425,34 @@ pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
     #[cfg(feature = "diop")]
     let key = proof::without_proof(key);
     ObjectKey::parse(key)
+}
+
+/// Whether the server of a connection that this ORB opened may send the request in a frame: the POA
+/// of its target is there, and takes callbacks.
+#[cfg(feature = "bidir")]
+#[cold]
+pub(super) fn may_be_called(
+    core: &Core,
+    request: &mut Frame,
+    arena: &Arena,
+    message: MessageHeader,
+) -> bool {
+    let mut d = message.decoder(request, arena);
+    let takes_callbacks = |target: &Target<'_>| {
+        let Some(key) = named_object(target) else {
+            return false;
+        };
+        let _reading = epoch::enter();
+        let poa = core.poas.find(core.incarnation, &key);
+        poa.is_some_and(|poa| poa.takes_callbacks())
+    };
+    // A malformed header is reported when the request is served.
+    if message.kind == MessageType::LocateRequest {
+        let header = LocateRequestHeader::decode(&mut d, message.protocol);
+        return header.map_or(true, |header| takes_callbacks(&header.target));
+    }
+    let header = RequestHeader::decode(&mut d, message.protocol);
+    header.map_or(true, |header| takes_callbacks(&header.target))
 }
 
 /// The priority of requests to an object by the model of its POA, if that POA is active.
@@ -646,3 +693,7 @@ const REPLY_TOO_LARGE: SystemException = SystemException::new(
 /// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
+/// The exception for requests to objects whose POA takes no callbacks.
+#[cfg(feature = "bidir")]
+pub(super) const NOT_BIDIRECTIONAL: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_BIDIRECTIONAL);

@@ -3,6 +3,13 @@
 
 mod affinity;
 mod at;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod callbacks;
 mod connection;
 mod datagram_peers;
 mod dispatch;
@@ -14,6 +21,20 @@ mod filter;
 mod growth;
 mod input;
 mod lane;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod lane_link;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod listen_points;
 mod listening;
 mod load;
 mod main_thread;

@@ -455,11 +455,17 @@ impl Worker {
             MessageType::LocateRequest => context.locate(header),
             // A request in progress cannot be cancelled; the client ignores its reply.
             MessageType::CancelRequest => Ok(MessageOutcome::NoReply),
-            MessageType::CloseConnection => Err(End::Ended),
-            MessageType::MessageError => Err(End::Lost),
-            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
-                Err(End::Malformed)
+            MessageType::CloseConnection => {
+                #[cfg(feature = "bidir")]
+                context.at.connection.end_calls(true);
+                Err(End::Ended)
             }
+            MessageType::MessageError => Err(End::Lost),
+            #[cfg(feature = "bidir")]
+            MessageType::Reply | MessageType::LocateReply => context.reply(header),
+            #[cfg(not(feature = "bidir"))]
+            MessageType::Reply | MessageType::LocateReply => Err(End::Malformed),
+            MessageType::Fragment => Err(End::Malformed),
         })?;
         if header.kind == MessageType::Request {
             self.watch.has_served(begun);

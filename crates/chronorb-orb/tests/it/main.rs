@@ -81,6 +81,8 @@ mod pools {
 }
 
 mod protocols {
+    #[cfg(feature = "bidir")]
+    mod bidirectional;
     #[cfg(feature = "diop")]
     mod diop;
     #[cfg(feature = "faults")]

@@ -13,7 +13,7 @@ use chronorb_rt::{Deadline, Gate, Monotonic};
 use chronorb_transport::{Connection, SendError};
 
 use super::batch::OnewayBatch;
-use super::key::ConnectionKey;
+use super::key::{ChannelKind, ConnectionKey};
 use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
 use super::permit::ConnectionPermit;
 use super::shared::{SharedConnection, first_request_id};
@@ -88,6 +88,9 @@ pub(in crate::client) struct SharedOwner {
     pub(in crate::client) key: ConnectionKey,
     /// Whether the answer to an asynchronous call has shown that the server read the announcements.
     pub(in crate::client) is_known: AtomicBool,
+    /// The client's listen points as first requests announce them, where it can be called back.
+    #[cfg(feature = "bidir")]
+    pub(super) announcement: Option<Box<[u8]>>,
 }
 
 impl SharedOwner {
@@ -129,7 +132,13 @@ impl ExclusiveConnection {
         config: &OrbConfig,
     ) -> Self {
         Self {
-            link: Link::new(transport, permit, config, config.client_wait),
+            link: Link::new(
+                transport,
+                permit,
+                config,
+                config.client_wait,
+                ChannelKind::Exclusive,
+            ),
             next_request: Cell::new(first_request_id()),
             reader: RefCell::new(ReplyReader::new(
                 config,
@@ -184,7 +193,10 @@ impl ExclusiveConnection {
         let failure =
             match reader.receive(link, frame, |room| link.recv_reply(room, deadline, whole)) {
                 Ok(Some(header)) if header.kind == expected => return Ok(header),
-                Ok(Some(header)) => reader.unexpected(header.kind),
+                Ok(Some(header)) => {
+                    link.protest(header.kind);
+                    reader.unexpected(header.kind)
+                }
                 Ok(None) => timeout(CompletionStatus::Maybe).into(),
                 Err(failure) => failure,
             };
@@ -250,6 +262,12 @@ impl ClientConnection {
     /// Whether requests still tell the server about the connection.
     pub(in crate::client) fn announces(&self) -> bool {
         self.announces.get()
+    }
+
+    /// The client's listen points as requests announce them, if the server may call back.
+    #[cfg(feature = "bidir")]
+    pub(in crate::client) fn listen_points(&self) -> Option<&[u8]> {
+        self.shared()?.announcement.as_deref()
     }
 
     /// Notes that the server has read the announcements of a first request.

@@ -18,6 +18,8 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 
 #[cfg(feature = "baselines")]
 use super::active;
+#[cfg(feature = "bidir")]
+use super::bidirectional;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
 use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{ConnectionPermit, ConnectionPermits};
@@ -54,7 +56,7 @@ impl From<SystemException> for NoConnection {
 /// The part of an ORB's state that calls of its threads need.
 pub(crate) struct ClientState {
     /// ConnectionPermits for connections to servers.
-    permits: ConnectionPermits,
+    pub(super) permits: ConnectionPermits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
@@ -95,6 +97,24 @@ pub(in crate::client) fn open(
     ))
 }
 
+/// Returns the connection by which a client can be called back; `None` if it cannot.
+#[cfg(feature = "bidir")]
+pub(in crate::client) fn call_back(
+    core: &Arc<Core>,
+    key: &ConnectionKey,
+    text: (TextForm, Option<[u8; 12]>),
+) -> Result<Option<ClientConnection>, NoConnection> {
+    let priority = key.carries.network_priority();
+    let Some(path) = core.bidirectional.path(&key.way.address, priority) else {
+        return Ok(None);
+    };
+    let owner = bidirectional::call_back(core, key, text, &*path)?;
+    Ok(owner.map(|owner| {
+        let (channel, (text, code_sets)) = (Channel::shared(owner), text);
+        ClientConnection::new(channel, core, &key.way, text, code_sets)
+    }))
+}
+
 /// Returns the connection that threads share, which the first of them opens.
 fn find_or_connect(
     core: &Core,
@@ -125,6 +145,12 @@ fn find_or_connect(
             entry.failed = Some((Monotonic::now(), why.clone()));
         }
     })?;
+    #[cfg(feature = "bidir")]
+    if key.kind == ChannelKind::Bidirectional {
+        let owner = bidirectional::originate(core, key, text, transport, permit)?;
+        entry.owner = Arc::downgrade(&owner);
+        return Ok(owner);
+    }
     let (shared, thread) = share(core, key, transport, permit)?;
     let owner = Arc::new(SharedOwner {
         shared,
@@ -132,6 +158,8 @@ fn find_or_connect(
         text,
         key: key.clone(),
         is_known: AtomicBool::new(false),
+        #[cfg(feature = "bidir")]
+        announcement: None,
     });
     entry.owner = Arc::downgrade(&owner);
     Ok(owner)

@@ -16,6 +16,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, poll_for};
 use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
 
+use super::key::ChannelKind;
 use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
@@ -86,16 +87,23 @@ impl Link {
         permit: ConnectionPermit,
         config: &OrbConfig,
         waiting: WaitPolicy,
+        kind: ChannelKind,
     ) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
+        // The lane that reads it writes fragments, and has its own form of messages.
+        let by_lane = kind.is_read_by_lane();
         Self {
-            negotiation: Negotiation::new(config.speaks_lite_on(&*transport)),
+            negotiation: Negotiation::new(!by_lane && config.speaks_lite_on(&*transport)),
             transport,
             permit,
             closed: AtomicBool::new(false),
             waiting,
             is_stream,
-            writer: MessageWriter::new(if is_stream { config.fragment_size } else { 0 }),
+            writer: MessageWriter::new(if is_stream && !by_lane {
+                config.fragment_size
+            } else {
+                0
+            }),
         }
     }
 
@@ -141,6 +149,18 @@ impl Link {
         self.mark_closed(true);
         self.permit.give_back();
         self.transport.shutdown();
+    }
+
+    /// Tells a server that it may not send a message of this kind here, such as a request on a
+    /// connection that is not bidirectional. The connection is closed afterwards.
+    #[cold]
+    pub(super) fn protest(&self, kind: MessageType) {
+        if matches!(kind, MessageType::Request | MessageType::LocateRequest) {
+            self.negotiation
+                .with_empty_message(MessageType::MessageError, |message| {
+                    let _ = self.transport.try_send(message);
+                });
+        }
     }
 
     /// The fault that the transport found in the server's octets, or that the server reported.
@@ -329,7 +349,10 @@ impl ReplyReader {
                 let id = reply_id(frame.as_slice()).ok_or(MALFORMED)?;
                 Ok(Some((id, header)))
             }
-            kind => Err(self.unexpected(kind)),
+            kind => {
+                link.protest(kind);
+                Err(self.unexpected(kind))
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, Overrides, PriorityBands,
-    Protocols, RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, Overrides,
+    PriorityBands, Protocols, RebindMode, SyncScope,
 };
 use crate::profile::Profile;
 
@@ -25,6 +25,9 @@ pub(crate) struct Effective {
     pub(crate) connect_timeout: Option<Duration>,
     /// The bounds within which oneways are kept, if they may be.
     pub(crate) buffering: Option<OnewayBuffering>,
+    /// Whether the server may call back on the connection.
+    #[cfg_attr(not(feature = "bidir"), expect(dead_code, reason = "no connection is"))]
+    pub(crate) is_bidirectional: bool,
 }
 
 impl Effective {
@@ -70,6 +73,7 @@ impl Effective {
                 buffering,
                 ends: client.ends,
                 connect_timeout: client.connect_timeout,
+                is_bidirectional: client.bidirectional == Some(BidirectionalMode::Both),
             })
         } else {
             Err(inconsistent)

@@ -152,6 +152,12 @@ impl Default for OrbPolicies {
 }
 
 impl OrbPolicies {
+    /// Notes a change of the ORB by which connections that fitted may fit no longer.
+    #[cfg(feature = "bidir")]
+    pub(crate) fn note_change(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Returns a number that changes, on the calling thread, whenever the policies of the ORB or of
     /// the thread change.
     #[inline]

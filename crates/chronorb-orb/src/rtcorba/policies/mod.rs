@@ -15,10 +15,10 @@ mod protocols;
 use std::time::{Duration, SystemTime};
 
 use chronorb_giop::{
-    POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL, POLICY_CONNECTION_TIMEOUT,
-    POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION, POLICY_REBIND,
-    POLICY_RELATIVE_REQUEST_TIMEOUT, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_REPLY_END_TIME,
-    POLICY_REQUEST_END_TIME, POLICY_SYNC_SCOPE,
+    POLICY_BIDIRECTIONAL, POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL,
+    POLICY_CONNECTION_TIMEOUT, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
+    POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
@@ -77,6 +77,16 @@ pub enum ClientPolicy {
     /// The bounds within which oneway requests of [`SyncScope::None`] are kept, to be sent together
     /// (TAO's `BufferingConstraintPolicy`). Without it each is sent at once.
     OnewayBuffering(OnewayBuffering),
+    /// Whether the server may call back on the connection (CORBA 3.3 part 2, 9.9).
+    ///
+    /// [`BidirectionalMode::Both`] also needs [`OrbConfig::bidirectional`], a POA with
+    /// [`Policy::Bidirectional`], IIOP, and GIOP 1.2 on both sides. Otherwise the connection is an
+    /// ordinary one. Threads share a bidirectional connection, whatever the
+    /// [strategy](crate::ConnectionStrategy), because a lane reads it.
+    ///
+    /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional
+    /// [`Policy::Bidirectional`]: crate::poa::Policy::Bidirectional
+    Bidirectional(BidirectionalMode),
 }
 
 /// The bounds within which the oneway requests of a thread are kept, to be sent together.
@@ -113,6 +123,16 @@ pub struct OnewayBuffering {
     pub requests: u32,
     /// The longest time that the first of them waits for another one.
     pub delay: Duration,
+}
+
+/// Whether both sides of a connection send requests (`BiDirPolicy::BidirectionalPolicyValue`).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum BidirectionalMode {
+    /// Only the side that opened it.
+    #[default]
+    Normal,
+    /// Both.
+    Both,
 }
 
 /// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
@@ -179,6 +199,8 @@ pub enum ClientPolicyKind {
     ConnectTimeout,
     /// [`ClientPolicy::OnewayBuffering`]
     OnewayBuffering,
+    /// [`ClientPolicy::Bidirectional`]
+    Bidirectional,
 }
 
 impl ClientPolicy {
@@ -196,13 +218,14 @@ impl ClientPolicy {
             Self::RelativeRequestTimeout(_) => ClientPolicyKind::RelativeRequestTimeout,
             Self::ConnectTimeout(_) => ClientPolicyKind::ConnectTimeout,
             Self::OnewayBuffering(_) => ClientPolicyKind::OnewayBuffering,
+            Self::Bidirectional(_) => ClientPolicyKind::Bidirectional,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
@@ -214,6 +237,7 @@ impl ClientPolicyKind {
         Self::RelativeRequestTimeout,
         Self::ConnectTimeout,
         Self::OnewayBuffering,
+        Self::Bidirectional,
     ];
 
     /// The number of it (`CORBA::PolicyType`): the standard's, or TAO's.
@@ -230,6 +254,7 @@ impl ClientPolicyKind {
             Self::RelativeRequestTimeout => POLICY_RELATIVE_REQUEST_TIMEOUT,
             Self::ConnectTimeout => POLICY_CONNECTION_TIMEOUT,
             Self::OnewayBuffering => POLICY_BUFFERING_CONSTRAINT,
+            Self::Bidirectional => POLICY_BIDIRECTIONAL,
         }
     }
 }

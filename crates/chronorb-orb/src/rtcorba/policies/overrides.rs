@@ -5,8 +5,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, PriorityBands, Protocols,
-    RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, PriorityBands,
+    Protocols, RebindMode, SyncScope,
 };
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
@@ -30,6 +30,7 @@ pub(crate) struct Overrides {
     pub(super) ends: EndPolicies,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) buffering: Option<OnewayBuffering>,
+    pub(super) bidirectional: Option<BidirectionalMode>,
 }
 
 impl Overrides {
@@ -66,6 +67,7 @@ impl Overrides {
                 self.connect_timeout.map(ClientPolicy::ConnectTimeout)
             }
             ClientPolicyKind::OnewayBuffering => self.buffering.map(ClientPolicy::OnewayBuffering),
+            ClientPolicyKind::Bidirectional => self.bidirectional.map(ClientPolicy::Bidirectional),
         }
     }
 
@@ -110,6 +112,7 @@ impl Overrides {
                 }
                 ClientPolicy::ConnectTimeout(time) => changed.connect_timeout = Some(time),
                 ClientPolicy::OnewayBuffering(limits) => changed.buffering = Some(limits),
+                ClientPolicy::Bidirectional(mode) => changed.bidirectional = Some(mode),
             }
         }
         Ok(changed)
@@ -146,6 +149,7 @@ impl Overrides {
         self.ends = self.ends.or(&outer.ends);
         self.connect_timeout = self.connect_timeout.or(outer.connect_timeout);
         self.buffering = self.buffering.or(outer.buffering);
+        self.bidirectional = self.bidirectional.or(outer.bidirectional);
         self
     }
 }

@@ -3,17 +3,18 @@
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    ClientPolicy, ClientPolicyKind, NetworkPriority, OnewayBuffering as Buffering, Protocol,
-    Protocols, RebindMode, SetOverride, SyncScope as Scope, TcpProtocolProperties,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, NetworkPriority,
+    OnewayBuffering as Buffering, Protocol, Protocols, RebindMode, SetOverride, SyncScope as Scope,
+    TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ClientPolicyKind::{
-    ClientProtocol, ConnectTimeout, OnewayBuffering, PriorityBandedConnection, PrivateConnection,
-    Rebind, RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime, RequestEndTime,
-    SyncScope,
+    Bidirectional, ClientProtocol, ConnectTimeout, OnewayBuffering, PriorityBandedConnection,
+    PrivateConnection, Rebind, RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime,
+    RequestEndTime, SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -55,6 +56,10 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
             octets: 1 << 10,
             requests: number,
             delay: PATIENCE,
+        }),
+        Bidirectional => ClientPolicy::Bidirectional(match number {
+            2 => BidirectionalMode::Normal,
+            _ => BidirectionalMode::Both,
         }),
         other => panic!("{other:?} is new"),
     }
