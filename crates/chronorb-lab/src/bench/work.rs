@@ -6,8 +6,9 @@ use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use crate::error::LabError;
-use crate::idl::lab::{Work, WorkServant};
+use crate::idl::lab::{JobEnd, Work, WorkServant};
 use crate::idl::peers::PowerServant;
+use crate::usage::thread_time;
 use crate::work::cube;
 
 /// The servant of [`Work`].
@@ -35,6 +36,22 @@ impl WorkServant for Worker {
     fn occupy(&self, _call: &Call<'_>, length_us: u32) -> Result<(), SystemException> {
         sleep_until(Monotonic::now() + micros(length_us).min(LONGEST));
         Ok(())
+    }
+
+    fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<JobEnd, SystemException> {
+        let work = micros(cpu_us).min(LONGEST);
+        let before = thread_time();
+        let cpu = loop {
+            let taken = thread_time().saturating_sub(before);
+            if taken >= work {
+                break taken;
+            }
+            cube(7, COMPUTING_STEPS);
+        };
+        Ok(JobEnd {
+            end_ns: Monotonic::now().as_nanos(),
+            cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
+        })
     }
 }
 
@@ -117,6 +134,8 @@ fn micros(us: u32) -> Duration {
 pub(crate) const VALUE: u8 = 11;
 /// Steps that take a few microseconds, the resolution of [`work_until`].
 const STEPS: u32 = 2_000;
+/// Steps between two readings of the processor time: about as long as a reading.
+const COMPUTING_STEPS: u32 = 300;
 /// The limit of what a client can ask for.
 const LONGEST: Duration = Duration::from_secs(60);
 const FINDING: &str = "finding the object";

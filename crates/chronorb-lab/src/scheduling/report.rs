@@ -1,0 +1,325 @@
+//! The report.
+
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::{Value, json};
+
+use super::bounds::{BoundFigures, BoundRow, FirstRelease};
+use super::outcome::SchedulingOutcome;
+use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
+use super::{Scheduling, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
+use crate::report::{begin, by_columns, end, rights};
+
+impl Findings for SchedulingOutcome {
+    fn headline(&self) -> String {
+        let parts = [
+            self.overload.as_ref().map(overload_finding),
+            self.bounds.as_ref().map(bound_finding),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        if parts.is_empty() {
+            Scheduling::TITLE.to_owned()
+        } else {
+            parts.join("; ")
+        }
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        rights::caveats(self.real_time, self.one_cpu, &self.environment)
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Scheduling::NAME, self, json!({"rows": self.rows()}))
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        if let Some(overload) = &self.overload {
+            let charts = [
+                by_load(overload, true),
+                by_load(overload, false),
+                on_lanes(overload),
+            ];
+            let tables = [counts(overload), by_operation(overload)];
+            document = document.part(overload_finding(overload), charts, tables);
+        }
+        if let Some(bounds) = &self.bounds {
+            document = document.section(bound_finding(bounds));
+            for set in bounds.sets() {
+                let (chart, table) = (bound_chart(bounds, set), bound_table(bounds, set));
+                document = document.subsection(set_finding(bounds, set));
+                document = document.chart(chart).tables([table]);
+            }
+        }
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            &self.plan.command(),
+        )
+    }
+}
+
+fn overload_finding(overload: &OverloadFigures) -> String {
+    let missed = |order| overload.simulated(order, true).1;
+    let all = overload.simulated(DispatchOrder::MaximumUrgency, true);
+    format!(
+        "At a load of 1.296 MUF misses {} of {} critical deadlines, RMS {}, EDF {} and MLF {}",
+        missed(DispatchOrder::MaximumUrgency),
+        all.0 + all.1,
+        missed(DispatchOrder::RateMonotonic),
+        missed(DispatchOrder::EarliestDeadline),
+        missed(DispatchOrder::LeastLaxity),
+    )
+}
+
+fn bound_finding(bounds: &BoundFigures) -> String {
+    let sum = |of: fn(&BoundRow) -> u64| bounds.tasks.iter().map(of).sum();
+    let [jobs, above] = [sum(|row| row.jobs), sum(|row| row.above)].map(units::count);
+    format!("Of {jobs} jobs on lanes {above} took longer than analysed")
+}
+
+/// Returns the missed deadlines by load, of critical operations or of the others.
+fn by_load(overload: &OverloadFigures, critical: bool) -> Chart {
+    let (of, missed): (_, fn(&LoadRow) -> f64) = if critical {
+        ("critical operations", |row| row.critical_missed_percent)
+    } else {
+        ("other operations", |row| row.other_missed_percent)
+    };
+    let caption = format!(
+        "Missed deadlines of {of} by load, in the simulator. The load grows with the execution \
+         times; the critical operations ask for half of it."
+    );
+    let orders = DispatchOrder::ALL.into_iter().filter(|order| {
+        // It has the curve of MUF wherever that misses nothing.
+        *order != DispatchOrder::CriticalityFirst
+    });
+    let curves = orders.enumerate().map(|(index, order)| {
+        let rows = overload.loads.iter().filter(move |row| row.order == order);
+        let points = rows.map(move |row| (row.load as f64 / 100.0, missed(row)));
+        let mark = if index % 2 == 0 {
+            Mark::Line
+        } else {
+            Mark::Dashes
+        };
+        Series::new(mark, order.title(), points)
+    });
+    let load = Axis::linear("load, in processors", Unit::Number);
+    let share = Axis::linear(format!("missed deadlines of {of}"), Unit::Percent);
+    Chart::new(caption, load, share).series(curves)
+}
+
+/// Returns the missed deadlines of each operation, simulated and on lanes.
+fn on_lanes(overload: &OverloadFigures) -> Chart {
+    let caption = "Deadlines that each operation misses in one frame: a bar is the mean of the \
+                   frames on lanes, a ring is the simulation.";
+    let operations = || overload.of(DispatchOrder::RateMonotonic, FigureSource::Simulated);
+    let series = DispatchOrder::FIXED.into_iter().flat_map(|order| {
+        let mean = |source| {
+            let tasks = operations().map(move |task| {
+                let rows = overload
+                    .of(order, source)
+                    .filter(|row| row.task == task.task);
+                let missed: Vec<_> = rows.map(|row| row.missed as f64).collect();
+                let mean = missed.iter().sum::<f64>() / missed.len() as f64;
+                (!missed.is_empty()).then_some(mean)
+            });
+            tasks.collect::<Vec<_>>()
+        };
+        [
+            Series::of_groups(Mark::Bars, order.title(), mean(FigureSource::Measured)),
+            Series::of_groups(Mark::Rings, "", mean(FigureSource::Simulated)),
+        ]
+    });
+    let series: Vec<_> = series.collect();
+    let operations = operations().map(|task| task.task.clone());
+    let operations = Axis::groups("operation: criticality and rate", operations);
+    let missed = Axis::linear("missed deadlines", Unit::Count);
+    Chart::new(caption, operations, missed).series(series)
+}
+
+/// Returns the met and missed deadlines by order.
+fn counts(overload: &OverloadFigures) -> Table {
+    let lines = DispatchOrder::ALL.into_iter().map(|order| {
+        let of = |critical| {
+            let (met, missed) = overload.simulated(order, critical);
+            format!("{met}/{missed}")
+        };
+        let frames = overload.frames.iter().filter(|frame| frame.order == order);
+        let equal = frames.clone().filter(|frame| frame.equal).count();
+        let all = frames.count();
+        let on_lanes = if all == 0 {
+            "–".to_owned()
+        } else {
+            format!("{equal} of {all} frames equal")
+        };
+        let cells = vec![of(true), of(false), on_lanes];
+        (order.title().to_owned(), cells)
+    });
+    let columns = ["critical, met/missed", "other, met/missed", "on lanes"];
+    Table::new("One frame of 72 jobs", columns, lines)
+}
+
+/// Returns the operations of the orders that ran on lanes.
+fn by_operation(overload: &OverloadFigures) -> Table {
+    let rows = overload.tasks.iter();
+    let rows = rows.filter(|row| DispatchOrder::FIXED.contains(&row.order) && row.round <= 1);
+    by_columns(
+        "Simulation, and the first frame on lanes",
+        rows,
+        |row: &OverloadRow| {
+            let source = match row.source {
+                FigureSource::Simulated => "simulated",
+                FigureSource::Measured => "on lanes",
+            };
+            format!("{}, {source}, {}", row.order.title(), row.task)
+        },
+        [
+            ("met", |row| row.met.to_string()),
+            ("missed", |row| row.missed.to_string()),
+            ("longest response by deadline", |row| {
+                format!("{:.2}", row.worst_by_deadline)
+            }),
+        ],
+    )
+}
+
+fn set_finding(bounds: &BoundFigures, set: &str) -> String {
+    let rows = || bounds.tasks.iter().filter(|row| row.set == set);
+    let by_bound = rows().filter_map(|row| {
+        let bound = row.analysed_ns? as f64;
+        Some(row.measured_ns as f64 / bound)
+    });
+    let most = by_bound.reduce(f64::max).unwrap_or(0.0);
+    let missed = rows()
+        .filter(|row| row.measured_ns > row.deadline_ns)
+        .count();
+    let deadlines = if missed == 0 {
+        "all deadlines met".to_owned()
+    } else {
+        format!(
+            "deadlines missed in {missed} of {} tasks of runs",
+            rows().count()
+        )
+    };
+    format!("{set}: the longest response is {most:.2} of the analysed one, {deadlines}")
+}
+
+/// Returns the response times of a set by task.
+fn bound_chart(bounds: &BoundFigures, set: &str) -> Chart {
+    let caption = "Response times by task, the longest of all runs: a bar is measured, a ring is \
+                   simulated, a stroke is the analysis. Dots are deadlines.";
+    let tasks = bounds.by_task(set);
+    let of = |time: fn(&BoundRow) -> Option<u64>| {
+        let longest = tasks.iter().map(move |rows| {
+            let times = rows.iter().filter_map(|row| time(row));
+            times.max().map(|time| time as f64 / 1e3)
+        });
+        longest.collect::<Vec<_>>()
+    };
+    let series = [
+        Series::of_groups(Mark::Bars, "measured", of(|row| Some(row.measured_ns))),
+        Series::of_groups(Mark::Rings, "simulated", of(|row| Some(row.simulated_ns))),
+        Series::of_groups(Mark::Strokes, "analysed", of(|row| row.analysed_ns)),
+        Series::of_groups(Mark::Dots, "deadline", of(|row| Some(row.deadline_ns))),
+    ];
+    let names = tasks
+        .iter()
+        .map(|rows| rows[0].task.trim_start_matches("task "));
+    let names = Axis::groups("task", names);
+    Chart::new(caption, names, Axis::log("response", Unit::Time)).series(series)
+}
+
+fn bound_table(bounds: &BoundFigures, set: &str) -> Table {
+    let longest = |rows: &[&BoundRow], release, time: fn(&BoundRow) -> u64| {
+        let rows = rows.iter().filter(|row| row.release == release);
+        rows.map(|row| time(row))
+            .max()
+            .map_or_else(String::new, nanos)
+    };
+    let lines = bounds.by_task(set).into_iter().map(|rows| {
+        let analysed = rows[0]
+            .analysed_ns
+            .map_or_else(|| "no bound".to_owned(), nanos);
+        let mut cells = vec![nanos(rows[0].deadline_ns), analysed];
+        for release in FirstRelease::ALL {
+            cells.push(longest(&rows, release, |row| row.simulated_ns));
+            cells.push(longest(&rows, release, |row| row.measured_ns));
+        }
+        let sum = |of: fn(&BoundRow) -> u64| units::count(rows.iter().map(|row| of(row)).sum());
+        cells.extend([
+            sum(|row| row.jobs),
+            sum(|row| row.above),
+            sum(|row| row.unexplained),
+        ]);
+        (rows[0].task.clone(), cells)
+    });
+    Table::new(format!("Response times, {set}"), BOUND_COLUMNS, lines)
+}
+
+fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
+    let plan = &outcome.plan;
+    let mut notes = vec![
+        "The server has one processor, and a lane with one thread for each priority. The client \
+         has another processor if there is one, and a thread above all lanes for each task. A job \
+         is a call; its response is the time from its release to the end of its computing. The \
+         processor time of a job is measured by the clock of its thread, so a preempted job \
+         computes as long as any other."
+            .to_owned(),
+        "During each run the doctor's probe has a thread at the highest priority on each \
+         processor. The disturbance of a run is the sum of the longest lateness on each processor \
+         and of the time that the hypervisor took."
+            .to_owned(),
+    ];
+    if let Some(overload) = &outcome.overload {
+        notes.push(format!(
+            "Overload: 18 ms at 20, 10, 5 and 1 Hz, each with low and with high criticality; the \
+             low ones have high importance, which breaks ties. Late jobs go on. On lanes all times \
+             are a tenth: a frame of {} is followed by a rest, so real-time throttling ({}) does \
+             not stop it. Its simulation includes the {} of a call. MLF and MUF change their minds \
+             only at the quantum of the simulator, 1 ms; Linux cannot dispatch by laxity.",
+            units::setting(FRAME),
+            outcome.environment.real_time_throttling,
+            nanos(overload.call_cost_ns),
+        ));
+    }
+    if let Some(bounds) = &outcome.bounds {
+        let costs = bounds.costs.iter().map(|costs| {
+            let (latency, processor) = (nanos(costs.latency_ns), nanos(costs.processor_ns));
+            format!(" {}: {latency} and {processor}.", costs.set)
+        });
+        notes.push(format!(
+            "Response times: {} runs of {} for each set, and each first release. The analysis adds \
+             the p99 latency of calls to an idle server as jitter, and twice the processor time of \
+             a call to each job, for a preemption and its end.{}",
+            plan.rounds,
+            units::setting(plan.run),
+            costs.collect::<String>(),
+        ));
+    }
+    notes.push(rights::memory("client and server", outcome.memory_locked));
+    notes
+}
+
+fn nanos(time: u64) -> String {
+    units::time(time as f64 / 1e3)
+}
+
+const LEAD: &str = "Whether calls keep their deadlines: by analysis, by simulation in virtual \
+     time, and on the lanes of an ORB.";
+const BOUND_COLUMNS: [&str; 9] = [
+    "deadline",
+    "analysed",
+    "together: simulated",
+    "measured",
+    "random: simulated",
+    "measured",
+    "jobs",
+    "above",
+    "unexplained",
+];
