@@ -5,6 +5,7 @@
 //! | the processor time of threads by activity | [`doing`], [`keep_activity_times`] |
 //! | the times at which threads passed points | [`stamp`], [`keep_stamps`], [`stamps`] |
 //! | the system calls of another process | [`Tracer`] |
+//! | the instructions of a thread of another process | [`StepCounter`] |
 //! | the least cost of a message between processes, to measure by | [`Mailboxes`] |
 //! | operations that are submitted together with the wait for them | `Ring`, with the feature `uring` |
 //!
@@ -17,6 +18,7 @@ mod activity;
 mod mailbox;
 mod stamp;
 mod stamp_ring;
+mod steps;
 mod system_call;
 mod tracer;
 mod turn;
@@ -27,7 +29,8 @@ pub use activity::{Activity, ActivityTimes};
 pub use mailbox::Mailboxes;
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamps};
 pub use stamp_ring::stamp;
-pub use tracer::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
+pub use steps::StepCounter;
+pub use tracer::{Mark, SystemCalls, TraceError, Tracer, step_mark, trace_mark};
 pub use turn::{ActivityGuard, counts_of_this_thread, doing, keep_activity_times};
 #[cfg(feature = "uring")]
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};
