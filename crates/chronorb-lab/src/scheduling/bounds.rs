@@ -228,8 +228,49 @@ const PROBE_PERIOD: Time = 1_000_000;
 const SEED: u64 = 0x7363_6865;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Figures of runs that are as long as the simulation.
+    pub(in super::super) fn figures() -> BoundFigures {
+        let mut figures = BoundFigures::default();
+        let mut random = Rng::with_seed(SEED);
+        let costs = CallCosts {
+            latency: 100_000,
+            processor: 20_000,
+        };
+        for set in analysed() {
+            let tasks = set.plain();
+            let model = SetModel::of(&tasks, costs).unwrap();
+            figures.costs.push(SetCosts {
+                set: set.name.to_owned(),
+                latency_ns: costs.latency,
+                processor_ns: costs.processor,
+            });
+            for release in FirstRelease::ALL {
+                let offsets = release.offsets(&tasks, &mut random);
+                let simulated = model
+                    .simulate(&offsets, 1_000_000_000, &mut random)
+                    .unwrap();
+                let jobs = simulated.iter().map(|of| {
+                    vec![JobTime {
+                        response_ns: of.worst_response,
+                        cpu_ns: 0,
+                    }]
+                });
+                let jobs: Vec<_> = jobs.collect();
+                let run = Comparison {
+                    release,
+                    round: 1,
+                    disturbance: 80_000,
+                };
+                figures
+                    .tasks
+                    .extend(run.rows(&set, &model, &simulated, &jobs));
+            }
+        }
+        figures
+    }
 
     #[test]
     fn no_simulation_exceeds_the_analysis() {

@@ -108,3 +108,98 @@ fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim 
     let judged = outcome.real_time && jobs > 0;
     Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::bounds::tests::figures;
+    use super::super::overload::{FigureSource, FrameRow, simulated};
+    use super::super::plan::SchedulingPlan;
+    use super::*;
+    use crate::Verdict;
+    use crate::environment::Environment;
+    use crate::experiment::Findings;
+
+    /// An outcome of which all claims hold: lanes behave as the simulator.
+    pub(in super::super) fn outcome() -> SchedulingOutcome {
+        let mut overload = simulated().unwrap();
+        for order in DispatchOrder::FIXED {
+            let rows = overload.of(order, FigureSource::Simulated).cloned();
+            let rows = rows.map(|mut row| {
+                (row.source, row.round) = (FigureSource::Measured, 1);
+                row
+            });
+            let rows: Vec<_> = rows.collect();
+            overload.tasks.extend(rows);
+            overload.frames.push(FrameRow {
+                order,
+                round: 1,
+                equal: true,
+                disturbance_ns: 90_000,
+                margin_ns: 1_000_000,
+            });
+        }
+        overload.call_cost_ns = 20_000;
+        SchedulingOutcome {
+            plan: SchedulingPlan::full(),
+            environment: Environment::example(),
+            real_time: true,
+            one_cpu: false,
+            memory_locked: true,
+            overload: Some(overload),
+            bounds: Some(figures()),
+        }
+    }
+
+    fn verdicts(outcome: &SchedulingOutcome) -> Vec<Verdict> {
+        let claims = outcome.claims();
+        claims.into_iter().map(|claim| claim.verdict()).collect()
+    }
+
+    #[test]
+    fn what_holds_passes() {
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 6]);
+    }
+
+    #[test]
+    fn a_frame_that_differs_needs_a_disturbance_above_its_margin() {
+        let mut outcome = outcome();
+        let frame = |outcome: &mut SchedulingOutcome, disturbance_ns| {
+            let overload = outcome.overload.as_mut().unwrap();
+            let frame = FrameRow {
+                equal: false,
+                disturbance_ns,
+                ..overload.frames[0]
+            };
+            overload.frames.push(frame);
+        };
+        frame(&mut outcome, 1_000_001);
+        assert_eq!(verdicts(&outcome)[2], Verdict::Pass);
+        frame(&mut outcome, 1_000_000);
+        assert_eq!(verdicts(&outcome)[2], Verdict::Missed);
+    }
+
+    #[test]
+    fn a_response_above_the_analysis_is_a_miss() {
+        let mut outcome = outcome();
+        let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
+        (row.above, row.unexplained) = (3, 1);
+        row.simulated_ns = row.analysed_ns.unwrap() + 1;
+        assert_eq!(verdicts(&outcome)[4..], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[5];
+        assert!(
+            claim
+                .measured
+                .ends_with("2 of them by less than the disturbance, 1 by more")
+        );
+    }
+
+    #[test]
+    fn ordinary_threads_are_not_judged() {
+        let mut outcome = outcome();
+        outcome.real_time = false;
+        let verdicts = verdicts(&outcome);
+        for lanes in [2, 3, 5] {
+            assert_eq!(verdicts[lanes], Verdict::NotMeasured);
+        }
+    }
+}

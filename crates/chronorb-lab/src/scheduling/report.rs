@@ -9,7 +9,7 @@ use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigur
 use super::{Scheduling, claims};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{begin, by_columns, end, rights};
+use crate::report::{begin, capitalised, end, largest, rights};
 
 impl Findings for SchedulingOutcome {
     fn headline(&self) -> String {
@@ -21,7 +21,7 @@ impl Findings for SchedulingOutcome {
         if parts.is_empty() {
             Scheduling::TITLE.to_owned()
         } else {
-            parts.join("; ")
+            capitalised(&parts.join("; "))
         }
     }
 
@@ -49,10 +49,10 @@ impl Findings for SchedulingOutcome {
             document = document.part(overload_finding(overload), charts, tables);
         }
         if let Some(bounds) = &self.bounds {
-            document = document.section(bound_finding(bounds));
+            document = document.section(capitalised(&bound_finding(bounds)));
             for set in bounds.sets() {
                 let (chart, table) = (bound_chart(bounds, set), bound_table(bounds, set));
-                document = document.subsection(set_finding(bounds, set));
+                document = document.subsection(capitalised(&set_finding(bounds, set)));
                 document = document.chart(chart).tables([table]);
             }
         }
@@ -81,7 +81,7 @@ fn overload_finding(overload: &OverloadFigures) -> String {
 fn bound_finding(bounds: &BoundFigures) -> String {
     let sum = |of: fn(&BoundRow) -> u64| bounds.tasks.iter().map(of).sum();
     let [jobs, above] = [sum(|row| row.jobs), sum(|row| row.above)].map(units::count);
-    format!("Of {jobs} jobs on lanes {above} took longer than analysed")
+    format!("of {jobs} jobs on lanes {above} took longer than analysed")
 }
 
 /// Returns the missed deadlines by load, of critical operations or of the others.
@@ -167,25 +167,44 @@ fn counts(overload: &OverloadFigures) -> Table {
 
 /// Returns the operations of the orders that ran on lanes.
 fn by_operation(overload: &OverloadFigures) -> Table {
-    let rows = overload.tasks.iter();
-    let rows = rows.filter(|row| DispatchOrder::FIXED.contains(&row.order) && row.round <= 1);
-    by_columns(
-        "Simulation, and the first frame on lanes",
-        rows,
-        |row: &OverloadRow| {
-            let source = match row.source {
-                FigureSource::Simulated => "simulated",
-                FigureSource::Measured => "on lanes",
-            };
-            format!("{}, {source}, {}", row.order.title(), row.task)
-        },
-        [
-            ("met", |row| row.met.to_string()),
-            ("missed", |row| row.missed.to_string()),
-            ("longest response by deadline", |row| {
-                format!("{:.2}", row.worst_by_deadline)
-            }),
-        ],
+    let rows = DispatchOrder::FIXED.into_iter();
+    let rows = rows.flat_map(|order| overload.of(order, FigureSource::Simulated));
+    let lines = rows.map(|simulated| {
+        let lanes = overload.of(simulated.order, FigureSource::Measured);
+        let lanes: Vec<_> = lanes.filter(|row| row.task == simulated.task).collect();
+        let range = |of: fn(&OverloadRow) -> u64| {
+            let counts = || lanes.iter().map(|row| of(row));
+            let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+            if least == most {
+                least.to_string()
+            } else {
+                format!("{least}–{most}")
+            }
+        };
+        let worst = largest(lanes.iter().map(|row| row.worst_by_deadline));
+        let cells = vec![
+            simulated.met.to_string(),
+            range(|row| row.met),
+            simulated.missed.to_string(),
+            range(|row| row.missed),
+            format!("{worst:.2}"),
+        ];
+        (
+            format!("{}, {}", simulated.order.title(), simulated.task),
+            cells,
+        )
+    });
+    let columns = [
+        "met: simulated",
+        "on lanes",
+        "missed: simulated",
+        "on lanes",
+        "longest by deadline",
+    ];
+    Table::new(
+        "One frame by operation, simulated and in all frames on lanes",
+        columns,
+        lines,
     )
 }
 
@@ -323,3 +342,14 @@ const BOUND_COLUMNS: [&str; 9] = [
     "above",
     "unexplained",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use crate::report::tests::assert_snapshot;
+
+    #[test]
+    fn the_report_has_all_parts() {
+        assert_snapshot("scheduling", &outcome());
+    }
+}
