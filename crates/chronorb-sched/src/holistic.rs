@@ -29,26 +29,48 @@ pub struct Step {
     pub priority: u32,
     /// The blocking by locks, or by messages outside of the model.
     pub blocking: Time,
+    /// The step of the same transaction after whose end it begins, which precedes it in the list.
+    /// `None` for the one just before it. Several steps can have one predecessor, as after a
+    /// one-way call.
+    pub after: Option<usize>,
+    /// The deadline, from the arrival of the transaction; `None` for that of the transaction.
+    pub deadline: Option<Time>,
 }
 
 impl Step {
-    /// Creates a step without blocking.
+    /// Creates a step without blocking, which follows the one before it.
     pub const fn new(resource: usize, cost: Time, priority: u32) -> Self {
         Self {
             resource,
             cost,
             priority,
             blocking: 0,
+            after: None,
+            deadline: None,
         }
+    }
+
+    /// Sets the step after which it begins.
+    #[must_use]
+    pub const fn after(mut self, step: usize) -> Self {
+        self.after = Some(step);
+        self
+    }
+
+    /// Sets a deadline of its own, from the arrival of the transaction.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Time) -> Self {
+        self.deadline = Some(deadline);
+        self
     }
 }
 
-/// A chain of steps, each of which begins when its predecessor ends.
+/// A chain or a tree of steps, each of which begins when its predecessor ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transaction {
     /// The minimum time between two arrivals.
     pub period: Time,
-    /// The deadline of the last step, relative to the arrival.
+    /// The deadline of all steps that have none of their own, relative to the arrival.
     pub deadline: Time,
     /// The maximum time from the arrival to the release of the first step.
     pub jitter: Time,
@@ -111,10 +133,10 @@ pub fn analyse_transactions(
         rounds += 1;
         let responses = sets.responses(transactions, resources, &mut steps)?;
         let on_time = transactions.iter().zip(&responses).all(|(it, responses)| {
-            let mut each = responses.iter();
-            each.all(|response| response.meets(it.deadline))
+            let mut each = it.steps.iter().zip(responses);
+            each.all(|(step, response)| response.meets(step.deadline.unwrap_or(it.deadline)))
         });
-        if !on_time || !sets.inherit(&responses) {
+        if !on_time || !sets.inherit(transactions, &responses) {
             return Ok(HolisticAnalysis {
                 schedulable: on_time,
                 responses,
@@ -137,7 +159,13 @@ impl Sets {
         let mut positions = Vec::with_capacity(transactions.len());
         for (index, transaction) in transactions.iter().enumerate() {
             let mut own = Vec::with_capacity(transaction.steps.len());
-            for step in &transaction.steps {
+            for (number, step) in transaction.steps.iter().enumerate() {
+                if let Some(after) = step.after.filter(|after| *after >= number) {
+                    return Err(AnalysisError::NoSuchIndex {
+                        what: "earlier step",
+                        index: after,
+                    });
+                }
                 let resource =
                     (resources.get(step.resource)).ok_or(AnalysisError::NoSuchIndex {
                         what: "resource",
@@ -145,7 +173,7 @@ impl Sets {
                     })?;
                 let blocking = step.blocking.max(resource.blocking);
                 let task = Task::new(step.cost, transaction.period)
-                    .with_deadline(transaction.deadline)
+                    .with_deadline(step.deadline.unwrap_or(transaction.deadline))
                     .with_jitter(transaction.jitter)
                     .with_blocking(blocking)
                     .with_priority(step.priority);
@@ -180,13 +208,14 @@ impl Sets {
     }
 
     /// Makes each response the jitter of the next step. Returns whether any jitter changed.
-    fn inherit(&mut self, responses: &[Vec<Response>]) -> bool {
+    fn inherit(&mut self, transactions: &[Transaction], responses: &[Vec<Response>]) -> bool {
         let mut changed = false;
-        for (positions, responses) in self.positions.iter().zip(responses) {
-            let later = positions.iter().skip(1);
-            for ((resource, task), before) in later.zip(responses) {
+        let each = transactions.iter().zip(&self.positions).zip(responses);
+        for ((transaction, positions), responses) in each {
+            for (number, (resource, task)) in positions.iter().enumerate().skip(1) {
+                let before = transaction.steps[number].after.unwrap_or(number - 1);
                 let jitter = &mut self.tasks[*resource][*task].jitter;
-                let inherited = before.time().unwrap_or(Time::MAX);
+                let inherited = responses[before].time().unwrap_or(Time::MAX);
                 changed |= *jitter != inherited;
                 *jitter = inherited;
             }

@@ -1,0 +1,354 @@
+//! The assignment of priorities, bands and lanes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chronorb_sched::{Preemption, Time, assign_optimal};
+
+use crate::analysis::Analysis;
+use crate::error::ScheduleError;
+use crate::schedule::{PriorityRule, Schedule};
+use crate::task_sets::{StepWork, TaskSets};
+
+/// Priorities, bands and lanes of a schedule, with their analysis.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Assignment {
+    /// The level of each operation from 1 on, as the rule orders them; a greater one is more
+    /// urgent. Operations of one lane have one level.
+    pub ranks: Vec<u32>,
+    /// The band of each operation, from 0 on; operations of a band share a priority.
+    pub bands: Vec<usize>,
+    /// The CORBA priority of each band.
+    pub priorities: Vec<i16>,
+    /// The lanes, by processor and priority.
+    pub lanes: Vec<AssignedLane>,
+    /// The analysis with the bands as priorities.
+    pub analysis: Analysis,
+    /// The task sets with the bands as priorities.
+    pub task_sets: TaskSets,
+}
+
+/// A lane with its operations.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AssignedLane {
+    /// The declared name, or one of the processor and the priority.
+    pub name: String,
+    /// The index of the processor.
+    pub processor: usize,
+    /// The band.
+    pub band: usize,
+    /// The number of static threads.
+    pub threads: u32,
+    /// The indices of the operations.
+    pub operations: Vec<usize>,
+}
+
+impl Assignment {
+    /// Returns the CORBA priority of an operation.
+    pub fn priority(&self, operation: usize) -> i16 {
+        self.priorities[self.bands[operation]]
+    }
+
+    /// Returns the bands as priorities for the analysis, from 1 on.
+    pub fn band_ranks(&self) -> Vec<u32> {
+        self.bands.iter().map(|band| rank(*band)).collect()
+    }
+}
+
+impl Schedule {
+    /// Returns the level of each operation by the rule of the schedule; a greater one is more
+    /// urgent. Operations of a declared lane have one level.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn ranks(&self) -> Result<Vec<u32>, ScheduleError> {
+        if self.rules.priorities == PriorityRule::Declared {
+            let priority = |it: &crate::Operation| {
+                let of_lane = it.lane.and_then(|lane| self.lanes[lane].priority);
+                let priority = of_lane.or(it.priority).unwrap_or(0);
+                u32::try_from(priority).unwrap_or(0) + 1
+            };
+            return Ok(self.operations.iter().map(priority).collect());
+        }
+        let sets = self.to_task_sets(&vec![1; self.operations.len()])?;
+        let ranks = self.ranks_by_time(&sets);
+        if self.rules.priorities != PriorityRule::Optimal {
+            return Ok(ranks);
+        }
+        self.optimal_ranks(&sets, ranks)
+    }
+
+    /// Assigns priorities by the rule of the schedule, divides them into the fewest bands with
+    /// which all deadlines are met, and makes the lanes.
+    ///
+    /// If a deadline is missed even with a band for each level, the result has those bands.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] for a schedule that cannot be analysed, or more levels than priorities.
+    pub fn assign(&self) -> Result<Assignment, ScheduleError> {
+        let ranks = self.ranks()?;
+        let mut levels: Vec<_> = ranks.clone();
+        levels.sort_unstable();
+        levels.dedup();
+        let index = |rank: u32| levels.partition_point(|level| *level < rank);
+        let own: Vec<_> = ranks.iter().map(|rank| index(*rank)).collect();
+        let bands = if self.rules.priorities == PriorityRule::Declared {
+            own
+        } else {
+            self.bands(own, levels.len())?
+        };
+        let (bands, priorities) = self.numbered(&bands, &ranks)?;
+        let band_ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
+        let task_sets = self.to_task_sets(&band_ranks)?;
+        let analysis = task_sets.analyse(self)?;
+        Ok(Assignment {
+            lanes: self.lanes_of(&bands, &priorities),
+            ranks,
+            bands,
+            priorities,
+            analysis,
+            task_sets,
+        })
+    }
+
+    /// Returns the levels by deadline or period, and importance, then name.
+    fn ranks_by_time(&self, sets: &TaskSets) -> Vec<u32> {
+        let mut keys = vec![Time::MAX; self.operations.len()];
+        for it in &sets.transactions {
+            for (step, work) in it.transaction.steps.iter().zip(&it.works) {
+                if let Some(operation) = work.executed() {
+                    let key = if self.rules.priorities == PriorityRule::RateMonotonic {
+                        it.transaction.period
+                    } else {
+                        let deadline = step.deadline.unwrap_or(it.transaction.deadline);
+                        deadline.saturating_sub(it.transaction.jitter)
+                    };
+                    keys[operation] = keys[operation].min(key);
+                }
+            }
+        }
+        // Each unit is a declared lane, or an operation without one.
+        let mut units: BTreeMap<(bool, usize), (Time, u8, &str)> = BTreeMap::new();
+        for (number, it) in self.operations.iter().enumerate() {
+            let name = it.lane.map_or(&it.name, |lane| &self.lanes[lane].name);
+            let unit = units
+                .entry(self.unit(number))
+                .or_insert((Time::MAX, 0, name));
+            unit.0 = unit.0.min(keys[number]);
+            unit.1 = unit.1.max(it.importance);
+        }
+        let mut order: Vec<_> = units.into_iter().collect();
+        order.sort_by_key(|(unit, (time, importance, name))| {
+            (Reverse(*time), *importance, Reverse(*name), *unit)
+        });
+        let rank_of: BTreeMap<_, _> = (order.iter().enumerate())
+            .map(|(position, (unit, _))| (*unit, rank(position)))
+            .collect();
+        (0..self.operations.len())
+            .map(|it| rank_of[&self.unit(it)])
+            .collect()
+    }
+
+    fn unit(&self, operation: usize) -> (bool, usize) {
+        match self.operations[operation].lane {
+            Some(lane) => (true, lane),
+            None => (false, operation),
+        }
+    }
+
+    /// Replaces the levels of processors whose work is independent by those of Audsley's
+    /// algorithm, if that finds an order.
+    fn optimal_ranks(
+        &self,
+        sets: &TaskSets,
+        mut ranks: Vec<u32>,
+    ) -> Result<Vec<u32>, ScheduleError> {
+        for processor in 0..self.processors.len() {
+            let own = || {
+                let all = self.operations.iter().enumerate();
+                all.filter(|(_, it)| it.processor == processor)
+            };
+            let is_plain = own().all(|(_, it)| it.lane.is_none() && it.locks.is_empty());
+            let tasks = sets.tasks(processor);
+            let is_independent = tasks.len() == own().count()
+                && tasks
+                    .iter()
+                    .all(|(_, it, _)| sets.transactions[*it].works.len() == 1);
+            if !is_plain || !is_independent {
+                continue;
+            }
+            let blocking = self.processors[processor].blocking;
+            let mut only: Vec<_> = tasks.iter().map(|(task, ..)| *task).collect();
+            let mut operations = Vec::new();
+            for ((_, transaction, step), task) in tasks.iter().zip(&mut only) {
+                let StepWork::Execution { operation } =
+                    sets.transactions[*transaction].works[*step]
+                else {
+                    continue;
+                };
+                task.blocking = task.blocking.max(blocking);
+                task.importance = self.operations[operation].importance;
+                operations.push(operation);
+            }
+            let unfilled = assign_optimal(&mut only, Preemption::Preemptive);
+            let unfilled = unfilled.map_err(|source| ScheduleError::Analysis {
+                subject: format!("processor {}", self.processors[processor].name),
+                source,
+            })?;
+            if unfilled == 0 {
+                for (operation, task) in operations.into_iter().zip(&only) {
+                    ranks[operation] = task.priority;
+                }
+            }
+        }
+        Ok(ranks)
+    }
+
+    /// Merges neighbouring levels from the least urgent one up, as many as pass.
+    fn bands(&self, own: Vec<usize>, levels: usize) -> Result<Vec<usize>, ScheduleError> {
+        let mut bands = own;
+        if !self.passes(&bands)? {
+            return Ok(bands);
+        }
+        // Levels below `first` are merged; the others are still their own.
+        let mut first = 0;
+        while first < levels {
+            let merged = |end: usize| {
+                let merge = move |band: &usize| {
+                    if (first..end).contains(band) {
+                        first
+                    } else {
+                        *band
+                    }
+                };
+                bands.iter().map(merge).collect::<Vec<_>>()
+            };
+            // A longer band delays all of it more, so bisection finds the longest one that passes.
+            let (mut good, mut bad) = (first + 1, levels + 1);
+            while bad - good > 1 {
+                let middle = good + (bad - good) / 2;
+                let trial = merged(middle);
+                if self.keeps_lanes_apart(&trial) && self.passes(&trial)? {
+                    good = middle;
+                } else {
+                    bad = middle;
+                }
+            }
+            bands = merged(good);
+            first = good;
+        }
+        Ok(bands)
+    }
+
+    fn passes(&self, bands: &[usize]) -> Result<bool, ScheduleError> {
+        let ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
+        Ok(self.to_task_sets(&ranks)?.analyse(self)?.feasible)
+    }
+
+    /// Whether declared lanes of one processor have priorities of their own.
+    fn keeps_lanes_apart(&self, bands: &[usize]) -> bool {
+        let mut lanes: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        self.operations
+            .iter()
+            .zip(bands)
+            .all(|(it, band)| match it.lane {
+                Some(lane) => *lanes.entry((it.processor, *band)).or_insert(lane) == lane,
+                None => true,
+            })
+    }
+
+    /// Numbers the bands from 0 on, and spreads CORBA priorities over them.
+    fn numbered(
+        &self,
+        bands: &[usize],
+        ranks: &[u32],
+    ) -> Result<(Vec<usize>, Vec<i16>), ScheduleError> {
+        let mut used = bands.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let position = |band: &usize| used.partition_point(|it| it < band);
+        let numbered: Vec<_> = bands.iter().map(position).collect();
+        if self.rules.priorities == PriorityRule::Declared {
+            let mut priorities = vec![0; used.len()];
+            for (band, rank) in numbered.iter().zip(ranks) {
+                priorities[*band] = i16::try_from(rank - 1).unwrap_or(i16::MAX);
+            }
+            return Ok((numbered, priorities));
+        }
+        let (least, greatest) = (self.rules.least, self.rules.greatest);
+        let native = |corba: i16| (i64::from(corba) - 1) * NATIVE_STEPS / i64::from(i16::MAX);
+        let available = usize::try_from(native(greatest) - native(least) + 1).unwrap_or(0);
+        if used.len() > available {
+            return Err(ScheduleError::TooFewPriorities {
+                levels: used.len(),
+                available,
+                least,
+                greatest,
+            });
+        }
+        // Evenly over the native priorities, each by the least CORBA priority that maps to it.
+        let count = i64::try_from(used.len()).unwrap_or(i64::MAX);
+        let range = native(greatest) - native(least) + 1;
+        let priorities = (1..=count).map(|position| {
+            let step = native(least) + range * position / count - 1;
+            let corba = (step * i64::from(i16::MAX) + NATIVE_STEPS - 1) / NATIVE_STEPS + 1;
+            let corba = corba.clamp(least.into(), greatest.into());
+            i16::try_from(corba).unwrap_or(greatest)
+        });
+        Ok((numbered, priorities.collect()))
+    }
+
+    fn lanes_of(&self, bands: &[usize], priorities: &[i16]) -> Vec<AssignedLane> {
+        // The most urgent band of each processor comes first.
+        let mut lanes: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<usize>> =
+            BTreeMap::new();
+        for (number, (it, band)) in self.operations.iter().zip(bands).enumerate() {
+            // An operation without a lane joins a declared one of its processor and band.
+            let same = |(other, its_band): &(&crate::Operation, &usize)| {
+                other.processor == it.processor && *its_band == band && other.lane.is_some()
+            };
+            let joined = || {
+                let declared = self.operations.iter().zip(bands).find(same);
+                declared.and_then(|(other, _)| other.lane)
+            };
+            let key = (it.processor, Reverse(*band), it.lane.or_else(joined));
+            lanes.entry(key).or_default().push(number);
+        }
+        let each = lanes
+            .into_iter()
+            .map(|((processor, Reverse(band), declared), operations)| {
+                let (name, threads) = match declared {
+                    Some(lane) => (self.lanes[lane].name.clone(), self.lanes[lane].threads),
+                    None => {
+                        let waiting = operations.iter().filter(|it| {
+                            let calls = &self.operations[**it].calls;
+                            calls.iter().any(|call| !call.oneway)
+                        });
+                        // A thread that waits for a call serves no other operation.
+                        let threads = u32::try_from(waiting.count() + 1).unwrap_or(u32::MAX);
+                        let name =
+                            format!("{}-{}", self.processors[processor].name, priorities[band]);
+                        (name, threads)
+                    }
+                };
+                AssignedLane {
+                    name,
+                    processor,
+                    band,
+                    threads,
+                    operations,
+                }
+            });
+        each.collect()
+    }
+}
+
+/// The native real-time priorities of the linear mapping of chronorb, from 1 to 98.
+const NATIVE_STEPS: i64 = 98;
+
+/// Returns the priority of a position for the analysis.
+fn rank(position: usize) -> u32 {
+    u32::try_from(position + 1).unwrap_or(u32::MAX)
+}

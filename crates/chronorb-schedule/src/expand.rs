@@ -1,0 +1,377 @@
+//! The expansion of operations and their calls into transactions.
+
+use std::collections::HashMap;
+
+use chronorb_sched::{
+    Preemption, Resource, Section, Step, Task, Time, Transaction, assign_blocking,
+};
+
+use crate::error::ScheduleError;
+use crate::schedule::{Call, DeclaredStep, Schedule};
+use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
+
+impl Schedule {
+    /// Returns the task sets of the schedule with a priority for each operation; a greater one is
+    /// more urgent. Messages have the priority of the operation that they call.
+    ///
+    /// An operation that waits for calls has a step before and after each of them. A one-way call
+    /// begins when the caller's step ends, which is safe. Each step has the overhead of its node.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] for calls without end, a lock on several processors of a node, and more
+    /// than 20,000 steps.
+    ///
+    /// # Panics
+    /// If `priorities` has not one value for each operation.
+    pub fn to_task_sets(&self, priorities: &[u32]) -> Result<TaskSets, ScheduleError> {
+        assert_eq!(
+            priorities.len(),
+            self.operations.len(),
+            "one priority for each operation"
+        );
+        self.refuse_cycles()?;
+        let blocking = self.blocking(priorities)?;
+        let mut left = MAX_STEPS;
+        let mut transactions = Vec::new();
+        for (number, operation) in self.operations.iter().enumerate() {
+            let Some(period) = operation.period else {
+                continue;
+            };
+            let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
+            expansion.operation(number, None);
+            let deadline = operation.deadline.unwrap_or(period);
+            let times = (period, deadline, operation.jitter);
+            transactions.push(expansion.finish(&operation.name, times)?);
+        }
+        for declared in &self.transactions {
+            let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
+            let mut before = None;
+            for (position, step) in declared.steps.iter().enumerate() {
+                before = match step {
+                    DeclaredStep::Operation { operation } => {
+                        expansion.operation(*operation, before)
+                    }
+                    DeclaredStep::Message { link, time } => {
+                        let priority = message_priority(&declared.steps, position, priorities);
+                        expansion.message(*link, *time, priority, StepWork::Message, before)
+                    }
+                };
+            }
+            let times = (declared.period, declared.deadline, declared.jitter);
+            transactions.push(expansion.finish(&declared.name, times)?);
+        }
+        Ok(TaskSets {
+            resources: self.resources(),
+            transactions,
+        })
+    }
+
+    fn resources(&self) -> Vec<SharedResource> {
+        let processors = self
+            .processors
+            .iter()
+            .enumerate()
+            .map(|(index, it)| SharedResource {
+                name: it.name.clone(),
+                kind: ResourceKind::Processor(index),
+                resource: Resource {
+                    preemption: Preemption::Preemptive,
+                    blocking: it.blocking,
+                },
+            });
+        let links = self
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, it)| SharedResource {
+                name: it.name.clone(),
+                kind: ResourceKind::Link(index),
+                resource: Resource {
+                    preemption: Preemption::NonPreemptive,
+                    blocking: it.blocking,
+                },
+            });
+        processors.chain(links).collect()
+    }
+
+    /// Returns the blocking of each operation by locks of its processor.
+    fn blocking(&self, priorities: &[u32]) -> Result<Vec<Time>, ScheduleError> {
+        let mut blocking = vec![0; self.operations.len()];
+        let mut locks: HashMap<(usize, &str), usize> = HashMap::new();
+        for operation in &self.operations {
+            let node = self.processors[operation.processor].node;
+            for it in &operation.locks {
+                let key = (node, it.lock.as_str());
+                let processor = *locks.entry(key).or_insert(operation.processor);
+                if processor != operation.processor {
+                    return Err(ScheduleError::SharedLock {
+                        lock: it.lock.clone(),
+                        first: self.processors[processor].name.clone(),
+                        second: self.processors[operation.processor].name.clone(),
+                    });
+                }
+            }
+        }
+        for processor in 0..self.processors.len() {
+            let own = (0..self.operations.len())
+                .filter(|operation| self.operations[*operation].processor == processor);
+            let own: Vec<_> = own.collect();
+            let mut tasks = Vec::with_capacity(own.len());
+            let mut sections = Vec::new();
+            let mut numbers: HashMap<&str, usize> = HashMap::new();
+            for (task, operation) in own.iter().enumerate() {
+                let priority = priorities[*operation];
+                tasks.push(Task::new(1, 1).with_priority(priority));
+                for it in &self.operations[*operation].locks {
+                    let next = numbers.len();
+                    sections.push(Section {
+                        task,
+                        lock: *numbers.entry(it.lock.as_str()).or_insert(next),
+                        length: it.time,
+                    });
+                }
+            }
+            if sections.is_empty() {
+                continue;
+            }
+            let result = assign_blocking(&mut tasks, &sections, self.rules.locks);
+            result.map_err(|source| ScheduleError::Analysis {
+                subject: format!("the locks of processor {}", self.processors[processor].name),
+                source,
+            })?;
+            for (task, operation) in tasks.iter().zip(own) {
+                blocking[operation] = task.blocking;
+            }
+        }
+        Ok(blocking)
+    }
+
+    /// Refuses operations that call themselves, directly or by others.
+    fn refuse_cycles(&self) -> Result<(), ScheduleError> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum State {
+            New,
+            Open,
+            Closed,
+        }
+        let mut states = vec![State::New; self.operations.len()];
+        for start in 0..self.operations.len() {
+            if states[start] != State::New {
+                continue;
+            }
+            // The operations that are open, each with the number of its next call.
+            let mut path = vec![(start, 0)];
+            states[start] = State::Open;
+            while let Some((operation, next)) = path.last_mut() {
+                let Some(call) = self.operations[*operation].calls.get(*next) else {
+                    states[*operation] = State::Closed;
+                    path.pop();
+                    continue;
+                };
+                *next += 1;
+                let called = call.operation;
+                match states[called] {
+                    State::Closed => {}
+                    State::New => {
+                        states[called] = State::Open;
+                        path.push((called, 0));
+                    }
+                    State::Open => {
+                        let open = path.iter().map(|(operation, _)| *operation);
+                        let cycle = open.skip_while(|operation| *operation != called);
+                        let names = cycle.chain([called]);
+                        let names = names.map(|it| self.operations[it].name.clone());
+                        return Err(ScheduleError::Cycle {
+                            operations: names.collect(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The steps of all transactions, at most.
+const MAX_STEPS: usize = 20_000;
+/// The calls within calls, at most.
+const MAX_DEPTH: usize = 200;
+
+/// A message has the priority of the operation after it, or of the last one before it.
+fn message_priority(steps: &[DeclaredStep], position: usize, priorities: &[u32]) -> u32 {
+    let executed = |step: &DeclaredStep| match step {
+        DeclaredStep::Operation { operation } => Some(priorities[*operation]),
+        DeclaredStep::Message { .. } => None,
+    };
+    let after = steps[position..].iter().find_map(executed);
+    let before = || steps[..position].iter().rev().find_map(executed);
+    after.or_else(before).unwrap_or(0)
+}
+
+/// The steps of one transaction.
+struct Expansion<'a> {
+    schedule: &'a Schedule,
+    priorities: &'a [u32],
+    blocking: &'a [Time],
+    steps: Vec<Step>,
+    works: Vec<StepWork>,
+    /// The steps that the schedule may still have.
+    left: &'a mut usize,
+    depth: usize,
+    is_too_long: bool,
+}
+
+impl<'a> Expansion<'a> {
+    const fn new(
+        schedule: &'a Schedule,
+        priorities: &'a [u32],
+        blocking: &'a [Time],
+        left: &'a mut usize,
+    ) -> Self {
+        Self {
+            schedule,
+            priorities,
+            blocking,
+            steps: Vec::new(),
+            works: Vec::new(),
+            left,
+            depth: 0,
+            is_too_long: false,
+        }
+    }
+
+    fn finish(
+        self,
+        name: &str,
+        (period, deadline, jitter): (Time, Time, Time),
+    ) -> Result<NamedTransaction, ScheduleError> {
+        if self.is_too_long {
+            return Err(ScheduleError::TooManySteps {
+                transaction: name.to_owned(),
+                limit: MAX_STEPS,
+            });
+        }
+        Ok(NamedTransaction {
+            name: name.to_owned(),
+            transaction: Transaction {
+                period,
+                deadline,
+                jitter,
+                steps: self.steps,
+            },
+            works: self.works,
+        })
+    }
+
+    /// Adds the steps of an operation and of its calls. Returns its last step.
+    fn operation(&mut self, operation: usize, before: Option<usize>) -> Option<usize> {
+        if self.is_too_long || self.depth >= MAX_DEPTH {
+            self.is_too_long = true;
+            return before;
+        }
+        self.depth += 1;
+        let schedule = self.schedule;
+        let it = &schedule.operations[operation];
+        let waits = it.calls.iter().filter(|call| !call.oneway);
+        let waits: u64 = waits.map(|call| u64::from(call.count)).sum();
+        let piece = it.cost.div_ceil(waits + 1);
+        let (mut last, mut left, mut done) = (before, it.cost, 0);
+        let mut oneways: Vec<&Call> = Vec::new();
+        for call in &it.calls {
+            for _ in 0..call.count {
+                let is_even = call.before.is_none() && !call.oneway;
+                let more = call
+                    .before
+                    .unwrap_or(if is_even { piece } else { 0 })
+                    .min(left);
+                left -= more;
+                done += more;
+                if call.oneway && oneways.len() < *self.left {
+                    oneways.push(call);
+                    continue;
+                }
+                if call.oneway {
+                    self.is_too_long = true;
+                    return last;
+                }
+                last = self.piece(operation, done, last, &mut oneways);
+                done = 0;
+                last = self.call(call, last);
+                if self.is_too_long {
+                    return last;
+                }
+            }
+        }
+        last = self.piece(operation, done + left, last, &mut oneways);
+        self.depth -= 1;
+        last
+    }
+
+    /// Adds a piece of an operation, and the one-way calls that it makes.
+    fn piece(
+        &mut self,
+        operation: usize,
+        cost: Time,
+        before: Option<usize>,
+        oneways: &mut Vec<&Call>,
+    ) -> Option<usize> {
+        let it = &self.schedule.operations[operation];
+        let mut last = before;
+        if cost > 0 {
+            let node = self.schedule.processors[it.processor].node;
+            let cost = cost.saturating_add(self.schedule.nodes[node].overhead);
+            let mut step = Step::new(it.processor, cost, self.priorities[operation]);
+            step.blocking = self.blocking[operation];
+            step.deadline = it.deadline.filter(|_| it.period.is_none());
+            last = self.push(step, StepWork::Execution { operation }, before);
+        }
+        for call in oneways.drain(..) {
+            let after = last;
+            self.call(call, after);
+        }
+        last
+    }
+
+    /// Adds the messages and the execution of a call. Returns the step after which the caller goes
+    /// on.
+    fn call(&mut self, call: &Call, before: Option<usize>) -> Option<usize> {
+        let priority = self.priorities[call.operation];
+        let operation = call.operation;
+        let mut last = before;
+        if let Some(messages) = call.messages {
+            let work = StepWork::Request { operation };
+            last = self.message(messages.link, messages.request, priority, work, last);
+        }
+        last = self.operation(operation, last);
+        if let Some(messages) = call.messages.filter(|_| !call.oneway) {
+            let work = StepWork::Reply { operation };
+            last = self.message(messages.link, messages.reply, priority, work, last);
+        }
+        last
+    }
+
+    fn message(
+        &mut self,
+        link: usize,
+        time: Time,
+        priority: u32,
+        work: StepWork,
+        before: Option<usize>,
+    ) -> Option<usize> {
+        let resource = self.schedule.processors.len() + link;
+        self.push(Step::new(resource, time, priority), work, before)
+    }
+
+    fn push(&mut self, mut step: Step, work: StepWork, before: Option<usize>) -> Option<usize> {
+        if *self.left == 0 {
+            self.is_too_long = true;
+            return before;
+        }
+        *self.left -= 1;
+        let number = self.steps.len();
+        step.after = before.filter(|before| before + 1 != number);
+        self.steps.push(step);
+        self.works.push(work);
+        Some(number)
+    }
+}

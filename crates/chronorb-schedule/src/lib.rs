@@ -1,0 +1,67 @@
+//! Schedule files: operations declare what they need, an analysis decides whether it fits, and
+//! priorities, lanes and bands are assigned and written as a lock file.
+//!
+//! This crate does no I/O: [`Schedule::parse`] takes texts, and [`LockFile`] is written as text.
+//! Times are integers of nanoseconds, and no verdict depends on a rounding.
+//!
+//! | need | item |
+//! |---|---|
+//! | the declarations of a file | [`Schedule::parse`] |
+//! | tasks and transactions for `chronorb-sched` | [`Schedule::ranks`], [`Schedule::to_task_sets`] |
+//! | response times and slack | [`TaskSets::analyse`] |
+//! | priorities, lanes, bands | [`Schedule::assign`] |
+//! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
+//! | the result as a file | [`LockFile`] |
+//!
+//! # Example
+//! ```
+//! use chronorb_schedule::Schedule;
+//!
+//! let text = r#"
+//!     [[operation]]
+//!     name = "Nav::update"
+//!     wcet = "10 ms"
+//!     period = "20 Hz"
+//!
+//!     [[operation]]
+//!     name = "Map::draw"
+//!     wcet = "100 ms"
+//!     period = "1 Hz"
+//! "#;
+//! let schedule = Schedule::parse("nav.toml", text, &mut |_| Err("none".into()))?;
+//! let assignment = schedule.assign()?;
+//! assert!(assignment.analysis.feasible);
+//! assert_eq!(assignment.analysis.operations[1].response.time(), Some(130_000_000));
+//! let lock = assignment.lock_file(&schedule);
+//! assert!(lock.to_string().contains("[[lane]]"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod analysis;
+mod assign;
+mod error;
+mod expand;
+mod lock;
+mod operations;
+mod parse;
+mod schedule;
+mod sensitivity;
+mod table;
+mod task_sets;
+mod units;
+mod values;
+
+pub use analysis::{Analysis, OperationResult, ResourceResult, TransactionResult};
+pub use assign::{AssignedLane, Assignment};
+pub use error::{FileError, ScheduleError, ScheduleErrors};
+pub use lock::{LockActivity, LockBand, LockClass, LockFile, LockLane, LockOperation};
+pub use schedule::{
+    Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, LockUse, Messages, Node,
+    Operation, PriorityRule, Processor, Rules, Schedule, Time,
+};
+pub use sensitivity::FACTOR_UNIT;
+pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
+pub use units::readable_time;

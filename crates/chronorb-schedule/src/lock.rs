@@ -1,0 +1,524 @@
+//! The lock file: the result of an assignment, as programs start from it.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use chronorb_sched::{Response, Time};
+use toml::de::DeTable;
+
+use crate::assign::Assignment;
+use crate::error::{FileError, Mistakes, ScheduleErrors};
+use crate::schedule::Schedule;
+use crate::table::Table;
+use crate::task_sets::{ResourceKind, StepWork};
+
+/// A lock file, `NAME.rt.lock`: what programs start from. [`Display`](fmt::Display) writes it, the
+/// same text for the same schedule, and [`LockFile::parse`] reads it. Times are nanoseconds.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockFile {
+    /// [`Schedule::digest`] of the schedule that it was made of.
+    pub input: String,
+    /// The bands of CORBA priorities, from the least urgent one up. They cover all priorities.
+    pub bands: Vec<LockBand>,
+    /// The lanes.
+    pub lanes: Vec<LockLane>,
+    /// The operations, in the order of the schedule.
+    pub operations: Vec<LockOperation>,
+    /// The activities: what a client starts by name.
+    pub activities: Vec<LockActivity>,
+    /// The classes of messages on links, for the real-time I/O subsystem.
+    pub classes: Vec<LockClass>,
+}
+
+/// A band of CORBA priorities that share the lanes of one priority.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockBand {
+    /// The least priority.
+    pub low: i16,
+    /// The greatest priority.
+    pub high: i16,
+    /// The priority of the band's lanes.
+    pub priority: i16,
+}
+
+/// A lane of a thread pool.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockLane {
+    /// The name.
+    pub name: String,
+    /// The name of the node.
+    pub node: String,
+    /// The name of the processor.
+    pub processor: String,
+    /// The kernel's number of the processor.
+    pub cpu: Option<u32>,
+    /// The CORBA priority.
+    pub priority: i16,
+    /// The number of static threads.
+    pub threads: u32,
+}
+
+/// An operation with its place among all others.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockOperation {
+    /// The name in the schedule.
+    pub name: String,
+    /// The repository identifier of the interface.
+    pub interface: String,
+    /// The name on the wire.
+    pub operation: String,
+    /// The name of the node.
+    pub node: String,
+    /// The name of the lane.
+    pub lane: String,
+    /// The CORBA priority.
+    pub priority: i16,
+    /// The order among operations of one priority; a greater one is served first.
+    pub subpriority: u32,
+    /// The preemption level on its processor; 0 is the most urgent one.
+    pub level: u32,
+    /// The criticality, from 0 to 4.
+    pub criticality: u8,
+    /// The importance, from 0 to 4.
+    pub importance: u8,
+    /// The worst-case execution time, without the overhead of the node.
+    pub wcet: Time,
+    /// The period of its own arrivals.
+    pub period: Option<Time>,
+    /// The deadline from the arrival of its transaction.
+    pub deadline: Time,
+    /// The worst response from the arrival of its transaction.
+    pub response: Time,
+}
+
+/// An activity of a client: a transaction and the priority at which it starts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockActivity {
+    /// The name of the transaction, or of the operation that starts it.
+    pub name: String,
+    /// The name of the node that starts it.
+    pub node: String,
+    /// The CORBA priority.
+    pub priority: i16,
+    /// The period.
+    pub period: Time,
+    /// The deadline.
+    pub deadline: Time,
+}
+
+/// A class of messages on a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockClass {
+    /// The name of the link.
+    pub link: String,
+    /// The CORBA priority of the messages.
+    pub priority: i16,
+    /// The shortest period of a transaction that sends them.
+    pub period: Time,
+    /// The messages that its transactions send, each in its own period.
+    pub messages: u32,
+    /// The transmission time of the longest message.
+    pub longest: Time,
+}
+
+impl Assignment {
+    /// Returns the lock file of an assignment. `schedule` is the one that was assigned.
+    pub fn lock_file(&self, schedule: &Schedule) -> LockFile {
+        LockFile {
+            input: schedule.digest.clone(),
+            bands: self.lock_bands(),
+            lanes: self.lock_lanes(schedule),
+            operations: self.lock_operations(schedule),
+            activities: self.lock_activities(schedule),
+            classes: self.lock_classes(),
+        }
+    }
+
+    fn lock_bands(&self) -> Vec<LockBand> {
+        let mut low = 0;
+        let mut bands = Vec::new();
+        for (position, priority) in self.priorities.iter().enumerate() {
+            let is_last = position + 1 == self.priorities.len();
+            let high = if is_last { i16::MAX } else { *priority };
+            bands.push(LockBand {
+                low,
+                high,
+                priority: *priority,
+            });
+            low = high.saturating_add(1);
+        }
+        bands
+    }
+
+    fn lock_lanes(&self, schedule: &Schedule) -> Vec<LockLane> {
+        let lanes = self.lanes.iter().map(|lane| {
+            let processor = &schedule.processors[lane.processor];
+            LockLane {
+                name: lane.name.clone(),
+                node: schedule.nodes[processor.node].name.clone(),
+                processor: processor.name.clone(),
+                cpu: processor.cpu,
+                priority: self.priorities[lane.band],
+                threads: lane.threads,
+            }
+        });
+        lanes.collect()
+    }
+
+    fn lock_operations(&self, schedule: &Schedule) -> Vec<LockOperation> {
+        let mut lane_of = vec![0; schedule.operations.len()];
+        for (number, lane) in self.lanes.iter().enumerate() {
+            for operation in &lane.operations {
+                lane_of[*operation] = number;
+            }
+        }
+        let operations = schedule.operations.iter().enumerate().map(|(number, it)| {
+            let lane = &self.lanes[lane_of[number]];
+            let processor = &schedule.processors[it.processor];
+            let above = self
+                .lanes
+                .iter()
+                .filter(|other| other.processor == lane.processor && other.band > lane.band);
+            let result = &self.analysis.operations[number];
+            LockOperation {
+                name: it.name.clone(),
+                interface: it.interface.clone(),
+                operation: it.operation.clone(),
+                node: schedule.nodes[processor.node].name.clone(),
+                lane: lane.name.clone(),
+                priority: self.priority(number),
+                subpriority: self.subpriority(schedule, lane_of[number], number),
+                level: count(above.count()),
+                criticality: it.criticality,
+                importance: it.importance,
+                wcet: it.cost,
+                period: it.period,
+                deadline: result.deadline,
+                response: result.response.time().unwrap_or(Time::MAX),
+            }
+        });
+        operations.collect()
+    }
+
+    /// Returns the order within a lane: by level, then by importance, then by position.
+    fn subpriority(&self, schedule: &Schedule, lane: usize, operation: usize) -> u32 {
+        let key = |it: usize| {
+            (
+                self.ranks[it],
+                schedule.operations[it].importance,
+                std::cmp::Reverse(it),
+            )
+        };
+        let less = self.lanes[lane].operations.iter();
+        count(less.filter(|other| key(**other) < key(operation)).count())
+    }
+
+    fn lock_activities(&self, schedule: &Schedule) -> Vec<LockActivity> {
+        let activities = self.task_sets.transactions.iter().filter_map(|it| {
+            let first = it.works.iter().find_map(|work| work.executed())?;
+            let processor = schedule.operations[first].processor;
+            Some(LockActivity {
+                name: it.name.clone(),
+                node: schedule.nodes[schedule.processors[processor].node]
+                    .name
+                    .clone(),
+                priority: self.priority(first),
+                period: it.transaction.period,
+                deadline: it.transaction.deadline,
+            })
+        });
+        activities.collect()
+    }
+
+    fn lock_classes(&self) -> Vec<LockClass> {
+        let mut classes: Vec<LockClass> = Vec::new();
+        for it in &self.task_sets.transactions {
+            for (step, work) in it.transaction.steps.iter().zip(&it.works) {
+                let resource = &self.task_sets.resources[step.resource];
+                let is_message = matches!(
+                    work,
+                    StepWork::Request { .. } | StepWork::Reply { .. } | StepWork::Message
+                );
+                let band = (step.priority as usize).saturating_sub(1);
+                if !is_message || !matches!(resource.kind, ResourceKind::Link(_)) {
+                    continue;
+                }
+                let priority = self.priorities.get(band).copied().unwrap_or(0);
+                let same = |class: &&mut LockClass| {
+                    class.link == resource.name && class.priority == priority
+                };
+                let period = it.transaction.period;
+                if let Some(class) = classes.iter_mut().find(same) {
+                    class.period = class.period.min(period);
+                    class.messages = class.messages.saturating_add(1);
+                    class.longest = class.longest.max(step.cost);
+                } else {
+                    classes.push(LockClass {
+                        link: resource.name.clone(),
+                        priority,
+                        period,
+                        messages: 1,
+                        longest: step.cost,
+                    });
+                }
+            }
+        }
+        classes.sort_by(|a, b| (&a.link, b.priority).cmp(&(&b.link, a.priority)));
+        classes
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl fmt::Display for LockFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "# Written by `chronorb sched assign`. Do not edit: change the schedule."
+        )?;
+        writeln!(f, "version = 1")?;
+        writeln!(f, "input = {}", Quoted(&self.input))?;
+        for it in &self.bands {
+            writeln!(f, "\n[[band]]\nlow = {}\nhigh = {}", it.low, it.high)?;
+            writeln!(f, "priority = {}", it.priority)?;
+        }
+        for it in &self.lanes {
+            writeln!(f, "\n[[lane]]\nname = {}", Quoted(&it.name))?;
+            writeln!(
+                f,
+                "node = {}\nprocessor = {}",
+                Quoted(&it.node),
+                Quoted(&it.processor)
+            )?;
+            if let Some(cpu) = it.cpu {
+                writeln!(f, "cpu = {cpu}")?;
+            }
+            writeln!(f, "priority = {}\nthreads = {}", it.priority, it.threads)?;
+        }
+        for it in &self.operations {
+            writeln!(f, "\n[[operation]]\nname = {}", Quoted(&it.name))?;
+            writeln!(f, "interface = {}", Quoted(&it.interface))?;
+            writeln!(f, "operation = {}", Quoted(&it.operation))?;
+            writeln!(
+                f,
+                "node = {}\nlane = {}",
+                Quoted(&it.node),
+                Quoted(&it.lane)
+            )?;
+            writeln!(
+                f,
+                "priority = {}\nsubpriority = {}",
+                it.priority, it.subpriority
+            )?;
+            writeln!(f, "level = {}\ncriticality = {}", it.level, it.criticality)?;
+            writeln!(f, "importance = {}\nwcet_ns = {}", it.importance, it.wcet)?;
+            if let Some(period) = it.period {
+                writeln!(f, "period_ns = {period}")?;
+            }
+            writeln!(
+                f,
+                "deadline_ns = {}\nresponse_ns = {}",
+                it.deadline, it.response
+            )?;
+        }
+        for it in &self.activities {
+            writeln!(f, "\n[[activity]]\nname = {}", Quoted(&it.name))?;
+            writeln!(f, "node = {}\npriority = {}", Quoted(&it.node), it.priority)?;
+            writeln!(
+                f,
+                "period_ns = {}\ndeadline_ns = {}",
+                it.period, it.deadline
+            )?;
+        }
+        for it in &self.classes {
+            writeln!(
+                f,
+                "\n[[class]]\nlink = {}\npriority = {}",
+                Quoted(&it.link),
+                it.priority
+            )?;
+            writeln!(f, "period_ns = {}\nmessages = {}", it.period, it.messages)?;
+            writeln!(f, "longest_ns = {}", it.longest)?;
+        }
+        Ok(())
+    }
+}
+
+/// A basic string of TOML.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                c if c.is_control() => write!(f, "\\u{:04X}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+impl LockFile {
+    /// Parses a lock file. `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// [`ScheduleErrors`] if the text is not such a file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScheduleErrors> {
+        let mut mistakes = Mistakes::new(file, text);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            mistakes.add(&error.span().unwrap_or(0..0), error.message());
+        }
+        if !errors.is_empty() {
+            return Err(ScheduleErrors(mistakes.into_errors()));
+        }
+        let top = Table::new(table.get_ref(), 0..0);
+        let lock = Self::read(&top, &mut mistakes);
+        top.finish(&mut mistakes);
+        match lock {
+            Some(lock) if mistakes.is_empty() => Ok(lock),
+            _ => {
+                let mut errors = mistakes.into_errors();
+                if errors.is_empty() {
+                    errors.push(FileError {
+                        file: file.to_owned(),
+                        line: 1,
+                        column: 1,
+                        problem: "this is no lock file of a schedule".to_owned(),
+                    });
+                }
+                Err(ScheduleErrors(errors))
+            }
+        }
+    }
+
+    fn read(top: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Self> {
+        required(top, "version", 1, mistakes);
+        let mut lock = Self {
+            input: top.required_text("input", mistakes)?.value,
+            ..Self::default()
+        };
+        for table in top.tables("band", mistakes) {
+            lock.bands.push(LockBand {
+                low: priority(&table, "low", mistakes),
+                high: priority(&table, "high", mistakes),
+                priority: priority(&table, "priority", mistakes),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("lane", mistakes) {
+            lock.lanes.push(LockLane {
+                name: name(&table, "name", mistakes),
+                node: name(&table, "node", mistakes),
+                processor: name(&table, "processor", mistakes),
+                cpu: (table.integer("cpu", 0, u64::from(u32::MAX), mistakes))
+                    .and_then(|cpu| u32::try_from(cpu).ok()),
+                priority: priority(&table, "priority", mistakes),
+                threads: small(&table, "threads", mistakes),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("operation", mistakes) {
+            lock.operations.push(LockOperation::read(&table, mistakes));
+            table.finish(mistakes);
+        }
+        for table in top.tables("activity", mistakes) {
+            lock.activities.push(LockActivity {
+                name: name(&table, "name", mistakes),
+                node: name(&table, "node", mistakes),
+                priority: priority(&table, "priority", mistakes),
+                period: time(&table, "period_ns", mistakes),
+                deadline: time(&table, "deadline_ns", mistakes),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("class", mistakes) {
+            lock.classes.push(LockClass {
+                link: name(&table, "link", mistakes),
+                priority: priority(&table, "priority", mistakes),
+                period: time(&table, "period_ns", mistakes),
+                messages: small(&table, "messages", mistakes),
+                longest: time(&table, "longest_ns", mistakes),
+            });
+            table.finish(mistakes);
+        }
+        Some(lock)
+    }
+}
+
+impl LockOperation {
+    fn read(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Self {
+        let byte = |key, mistakes: &mut Mistakes<'_>| {
+            let number = required(table, key, 4, mistakes);
+            u8::try_from(number).unwrap_or(4)
+        };
+        Self {
+            name: name(table, "name", mistakes),
+            interface: name(table, "interface", mistakes),
+            operation: name(table, "operation", mistakes),
+            node: name(table, "node", mistakes),
+            lane: name(table, "lane", mistakes),
+            priority: priority(table, "priority", mistakes),
+            subpriority: small(table, "subpriority", mistakes),
+            level: small(table, "level", mistakes),
+            criticality: byte("criticality", mistakes),
+            importance: byte("importance", mistakes),
+            wcet: time(table, "wcet_ns", mistakes),
+            period: table.integer("period_ns", 1, u64::MAX, mistakes),
+            deadline: time(table, "deadline_ns", mistakes),
+            response: time(table, "response_ns", mistakes),
+        }
+    }
+
+    /// Returns the worst response as the analysis has it.
+    pub const fn worst_response(&self) -> Response {
+        match self.response {
+            Time::MAX => Response::Unbounded,
+            time => Response::Bounded(time),
+        }
+    }
+}
+
+fn name(table: &Table<'_, '_>, key: &'static str, mistakes: &mut Mistakes<'_>) -> String {
+    let text = table.required_text(key, mistakes);
+    text.map(|text| text.value).unwrap_or_default()
+}
+
+fn priority(table: &Table<'_, '_>, key: &'static str, mistakes: &mut Mistakes<'_>) -> i16 {
+    let number = required(table, key, i16::MAX as u64, mistakes);
+    i16::try_from(number).unwrap_or(i16::MAX)
+}
+
+fn small(table: &Table<'_, '_>, key: &'static str, mistakes: &mut Mistakes<'_>) -> u32 {
+    let number = required(table, key, u64::from(u32::MAX), mistakes);
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn time(table: &Table<'_, '_>, key: &'static str, mistakes: &mut Mistakes<'_>) -> Time {
+    required(table, key, u64::MAX, mistakes)
+}
+
+/// Takes a number from 0 to `most`, without which the table is a mistake.
+fn required(
+    table: &Table<'_, '_>,
+    key: &'static str,
+    most: u64,
+    mistakes: &mut Mistakes<'_>,
+) -> u64 {
+    if table.take(key).is_none() {
+        mistakes.add(&table.span(), format!("{key} is missing"));
+        return 0;
+    }
+    table.integer(key, 0, most, mistakes).unwrap_or(0)
+}

@@ -1,0 +1,108 @@
+//! The room for longer execution times, or what would make a schedule fit.
+
+use chronorb_sched::{AnalysisError, Resource, Time, Transaction, analyse_transactions};
+
+use crate::error::ScheduleError;
+use crate::schedule::Schedule;
+
+/// The unit of factors: a factor of one.
+pub const FACTOR_UNIT: u64 = 10_000;
+/// The greatest factor that is looked for.
+const MAX_FACTOR: u64 = 100 * FACTOR_UNIT;
+
+impl Schedule {
+    /// Returns the greatest factor, in units of [`FACTOR_UNIT`], by which all execution and
+    /// transmission times may be multiplied so that all deadlines are met with these priorities.
+    /// Overhead and blocking stay. A factor whose analysis has too many steps counts as too great.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn greatest_factor(&self, priorities: &[u32]) -> Result<u64, ScheduleError> {
+        let sets = self.to_task_sets(priorities)?;
+        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
+        Ok(greatest(MAX_FACTOR, |factor| {
+            let scaled = scaled(&resources, &transactions, factor);
+            scaled.is_some_and(|(resources, transactions)| fits(&resources, &transactions))
+        }))
+    }
+
+    /// Returns the greatest execution time of one operation with which all deadlines are met with
+    /// these priorities, while all others keep theirs; zero if there is none.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn greatest_cost(
+        &self,
+        priorities: &[u32],
+        operation: usize,
+    ) -> Result<Time, ScheduleError> {
+        let sets = self.to_task_sets(priorities)?;
+        let resources = sets.analysed_resources();
+        let mut changed = self.clone();
+        // Locks are held within the execution time, and stay as they are.
+        let deadlines = sets.transactions.iter().map(|it| it.transaction.deadline);
+        let most = deadlines.max().unwrap_or(0);
+        changed.operations[operation].cost = 1;
+        changed.to_task_sets(priorities)?;
+        Ok(greatest(most, |cost| {
+            changed.operations[operation].cost = cost;
+            let sets = changed.to_task_sets(priorities);
+            sets.is_ok_and(|sets| fits(&resources, &sets.analysed_transactions()))
+        }))
+    }
+}
+
+fn fits(resources: &[Resource], transactions: &[Transaction]) -> bool {
+    match analyse_transactions(resources, transactions) {
+        Ok(analysis) => analysis.schedulable,
+        Err(AnalysisError::TooComplex | AnalysisError::TooLarge | _) => false,
+    }
+}
+
+/// Multiplies costs by the factor, and all times by the unit.
+fn scaled(
+    resources: &[Resource],
+    transactions: &[Transaction],
+    factor: u64,
+) -> Option<(Vec<Resource>, Vec<Transaction>)> {
+    let unit = |time: Time| time.checked_mul(FACTOR_UNIT);
+    let resources = resources.iter().map(|it| {
+        Some(Resource {
+            blocking: unit(it.blocking)?,
+            ..*it
+        })
+    });
+    let transactions = transactions.iter().map(|it| {
+        let mut scaled = it.clone();
+        scaled.period = unit(it.period)?;
+        scaled.deadline = unit(it.deadline)?;
+        scaled.jitter = unit(it.jitter)?;
+        for step in &mut scaled.steps {
+            step.cost = step.cost.checked_mul(factor)?;
+            step.blocking = unit(step.blocking)?;
+            step.deadline = match step.deadline {
+                Some(deadline) => Some(unit(deadline)?),
+                None => None,
+            };
+        }
+        Some(scaled)
+    });
+    Some((
+        resources.collect::<Option<_>>()?,
+        transactions.collect::<Option<_>>()?,
+    ))
+}
+
+/// Returns the greatest value up to `most` that passes, or zero. The test is monotonic.
+fn greatest(most: u64, mut passes: impl FnMut(u64) -> bool) -> u64 {
+    let (mut good, mut bad) = (0, most.saturating_add(1));
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if passes(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}

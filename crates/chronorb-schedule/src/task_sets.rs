@@ -1,0 +1,114 @@
+//! The task sets of a schedule, for `chronorb-sched`.
+
+use chronorb_sched::{Resource, Step, Task, Time, Transaction};
+
+/// The resources and transactions of a schedule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TaskSets {
+    /// The processors of the schedule, then its links.
+    pub resources: Vec<SharedResource>,
+    /// The transactions: one for each operation with a period, then the declared ones.
+    pub transactions: Vec<NamedTransaction>,
+}
+
+/// A processor or a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct SharedResource {
+    /// The name.
+    pub name: String,
+    /// The item of the schedule.
+    pub kind: ResourceKind,
+    /// The resource for the analysis.
+    pub resource: Resource,
+}
+
+/// The item of a schedule that a resource is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ResourceKind {
+    /// The index of a processor.
+    Processor(usize),
+    /// The index of a link.
+    Link(usize),
+}
+
+/// A transaction with its name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct NamedTransaction {
+    /// The name of the transaction, or of the operation that starts it.
+    pub name: String,
+    /// The transaction for the analysis.
+    pub transaction: Transaction,
+    /// The work of each of its steps.
+    pub works: Vec<StepWork>,
+}
+
+/// The work of a step.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum StepWork {
+    /// A piece of an operation's execution.
+    Execution {
+        /// The index of the operation.
+        operation: usize,
+    },
+    /// The message of a request to an operation.
+    Request {
+        /// The index of the operation.
+        operation: usize,
+    },
+    /// The message of a reply of an operation.
+    Reply {
+        /// The index of the operation.
+        operation: usize,
+    },
+    /// A message that a transaction declares.
+    Message,
+}
+
+impl StepWork {
+    /// Returns the operation that the step executes.
+    pub const fn executed(self) -> Option<usize> {
+        match self {
+            Self::Execution { operation } => Some(operation),
+            Self::Request { .. } | Self::Reply { .. } | Self::Message => None,
+        }
+    }
+}
+
+impl TaskSets {
+    /// Returns the resources for [`chronorb_sched::analyse_transactions`].
+    pub fn analysed_resources(&self) -> Vec<Resource> {
+        self.resources.iter().map(|it| it.resource).collect()
+    }
+
+    /// Returns the transactions for [`chronorb_sched::analyse_transactions`].
+    pub fn analysed_transactions(&self) -> Vec<Transaction> {
+        let transactions = self.transactions.iter();
+        transactions.map(|it| it.transaction.clone()).collect()
+    }
+
+    /// Returns the steps of one resource as independent tasks, with the index of the transaction
+    /// and of the step of each. Jitter that a step inherits from its predecessor is left out.
+    pub fn tasks(&self, resource: usize) -> Vec<(Task, usize, usize)> {
+        let mut tasks = Vec::new();
+        for (number, it) in self.transactions.iter().enumerate() {
+            for (position, step) in it.transaction.steps.iter().enumerate() {
+                if step.resource == resource {
+                    tasks.push((task(&it.transaction, step), number, position));
+                }
+            }
+        }
+        tasks
+    }
+}
+
+fn task(transaction: &Transaction, step: &Step) -> Task {
+    let deadline: Time = step.deadline.unwrap_or(transaction.deadline);
+    Task::new(step.cost, transaction.period)
+        .with_deadline(deadline)
+        .with_jitter(transaction.jitter)
+        .with_blocking(step.blocking)
+        .with_priority(step.priority)
+}

@@ -1,0 +1,66 @@
+//! Values of several keys: locations, lengths of messages, priorities.
+
+use chronorb_sched::Time;
+
+use crate::error::Mistakes;
+use crate::table::{Placed, Table, integer, parsed};
+use crate::units::{A_TIME, parse_time};
+
+/// The node and the processor of an operation or a lane, as they are named.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Location {
+    pub(crate) node: Option<Placed<String>>,
+    pub(crate) processor: Option<Placed<String>>,
+}
+
+impl Location {
+    pub(crate) fn take(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Self {
+        Self {
+            node: table.text("node", mistakes),
+            processor: table.text("processor", mistakes),
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.node.is_none() && self.processor.is_none()
+    }
+}
+
+/// The length of a message, in octets or as its transmission time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MessageLength {
+    Octets(u64),
+    Time(Time),
+}
+
+impl MessageLength {
+    pub(crate) fn take(
+        table: &Table<'_, '_>,
+        key: &'static str,
+        mistakes: &mut Mistakes<'_>,
+    ) -> Option<Placed<Self>> {
+        let given = table.take(key)?;
+        let span = given.span();
+        let value = match integer(given) {
+            Some(octets) => Self::Octets(octets),
+            None => {
+                let form = format!("a number of octets, or {A_TIME}");
+                let time = parsed(given, key, &form, parse_time, mistakes)?;
+                if time == 0 {
+                    mistakes.add(&span, format!("{key} is zero"));
+                    return None;
+                }
+                Self::Time(time)
+            }
+        };
+        Some(Placed { value, span })
+    }
+}
+
+/// The greatest CORBA priority.
+pub(crate) const MAX_PRIORITY: u64 = i16::MAX as u64;
+
+/// Converts a number from 0 to [`MAX_PRIORITY`].
+pub(crate) fn corba_priority(number: u64) -> i16 {
+    i16::try_from(number).unwrap_or(i16::MAX)
+}

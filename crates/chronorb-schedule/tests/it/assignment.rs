@@ -1,0 +1,241 @@
+//! The analysis of schedules, and their assignment.
+
+use chronorb_sched::Response;
+use chronorb_schedule::{FACTOR_UNIT, LockFile, ScheduleError};
+
+use crate::schedule;
+
+/// The four rates of avionics, without lanes.
+const RATES: &str = r#"
+    [[operation]]
+    name = "A::r1"
+    wcet = "100 ms"
+    period = "1 Hz"
+    [[operation]]
+    name = "A::r20"
+    wcet = "10 ms"
+    period = "20 Hz"
+    [[operation]]
+    name = "A::r10"
+    wcet = "15 ms"
+    period = "10 Hz"
+    [[operation]]
+    name = "A::r5"
+    wcet = "20 ms"
+    period = "5 Hz"
+"#;
+
+fn millis(time: u64) -> Response {
+    Response::Bounded(time * 1_000_000)
+}
+
+#[test]
+fn rates_have_the_responses_of_the_analysis() {
+    let it = schedule(RATES);
+    let ranks = it.ranks().unwrap();
+    assert_eq!(ranks, [1, 4, 3, 2]);
+    let analysis = it.to_task_sets(&ranks).unwrap().analyse(&it).unwrap();
+    let responses: Vec<_> = analysis.operations.iter().map(|it| it.response).collect();
+    assert_eq!(responses, [190, 10, 25, 45].map(millis));
+    assert_eq!(it.greatest_factor(&ranks).unwrap(), 18_181);
+    assert_eq!(it.greatest_cost(&ranks, 1).unwrap(), 32_500_000);
+    assert_eq!(it.greatest_cost(&ranks, 0).unwrap(), 550_000_000);
+}
+
+#[test]
+fn bands_are_few_and_a_lock_file_is_read_again() {
+    let it = schedule(RATES);
+    let assignment = it.assign().unwrap();
+    assert!(assignment.analysis.feasible);
+    // At 20 Hz nothing of the others may come before, and 10 Hz can wait for 5 Hz.
+    assert_eq!(assignment.lanes.len(), 2);
+    let lock = assignment.lock_file(&it);
+    assert_eq!(lock.bands[0].low, 0);
+    assert_eq!(lock.bands.last().unwrap().high, i16::MAX);
+    assert!(
+        lock.bands
+            .windows(2)
+            .all(|two| two[0].high + 1 == two[1].low)
+    );
+    let text = lock.to_string();
+    let again = LockFile::parse("rates.rt.lock", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(again, lock);
+    assert_eq!(it.assign().unwrap().lock_file(&it).to_string(), text);
+    assert_eq!(again.input, it.digest);
+    let activity = again
+        .activities
+        .iter()
+        .find(|it| it.name == "A::r20")
+        .unwrap();
+    assert_eq!(activity.priority, again.operations[1].priority);
+}
+
+#[test]
+fn a_lock_file_with_mistakes_is_refused() {
+    for (text, expected) in [
+        ("version = 1", "input is missing"),
+        (
+            "version = 1\ninput = \"x\"\n[[lane]]\nname = \"a\"",
+            "threads is missing",
+        ),
+        (
+            "version = 1\ninput = \"x\"\nlines = 5",
+            "there is no key \"lines\"",
+        ),
+        ("version = ", "line 1"),
+    ] {
+        let errors = LockFile::parse("x.rt.lock", text)
+            .expect_err(text)
+            .to_string();
+        assert!(errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
+fn locks_block_by_their_protocol() {
+    let text = r#"
+        [scheduling]
+        priorities = "declared"
+        locks = "LOCKS"
+        [[operation]]
+        name = "A::t1"
+        wcet = "5 ms"
+        period = "30 ms"
+        priority = 4
+        locks = { R = "1 ms" }
+        [[operation]]
+        name = "A::t2"
+        wcet = "8 ms"
+        period = "50 ms"
+        priority = 3
+        locks = { S = "3 ms" }
+        [[operation]]
+        name = "A::t3"
+        wcet = "12 ms"
+        period = "80 ms"
+        priority = 2
+        locks = { R = "2 ms", S = "4 ms" }
+        [[operation]]
+        name = "A::t4"
+        wcet = "15 ms"
+        period = "150 ms"
+        priority = 1
+        locks = { R = "6 ms", S = "5 ms" }
+    "#;
+    for (locks, expected) in [
+        ("ceiling", [11, 19, 36, 45]),
+        ("inheritance", [11, 23, 36, 45]),
+    ] {
+        let it = schedule(&text.replace("LOCKS", locks));
+        let analysis = it.assign().unwrap().analysis;
+        let responses: Vec<_> = analysis.operations.iter().map(|it| it.response).collect();
+        assert_eq!(responses, expected.map(millis), "{locks}");
+    }
+}
+
+#[test]
+fn declared_lanes_have_priorities_of_their_own() {
+    let lanes = ["r1", "r20", "r10", "r5"];
+    let mut text = String::new();
+    for lane in lanes {
+        text += &format!("[[lane]]\nname = \"{lane}\"\nthreads = 2\n");
+    }
+    text += RATES;
+    for lane in lanes {
+        let name = format!("name = \"A::{lane}\"\n");
+        text = text.replace(&name, &format!("{name}lane = \"{lane}\"\n"));
+    }
+    let it = schedule(&text);
+    let assignment = it.assign().unwrap();
+    let names: Vec<_> = assignment.lanes.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["r20", "r10", "r5", "r1"]);
+    assert!(assignment.lanes.iter().all(|it| it.threads == 2));
+    let mut priorities = assignment.priorities.clone();
+    priorities.dedup();
+    assert_eq!(priorities.len(), 4);
+}
+
+#[test]
+fn what_cannot_be_analysed_is_an_error() {
+    let cycle = schedule(
+        r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "1 ms"
+        period = "1 s"
+        calls = "A::b"
+        [[operation]]
+        name = "A::b"
+        wcet = "1 ms"
+        calls = "A::c"
+        [[operation]]
+        name = "A::c"
+        wcet = "1 ms"
+        calls = "A::b"
+    "#,
+    );
+    let error = cycle.assign().expect_err("it calls itself");
+    assert_eq!(
+        error.to_string(),
+        "these operations call each other without end: A::b -> A::c -> A::b"
+    );
+    let many = schedule(
+        r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "1 s"
+        period = "1 s"
+        calls = { operation = "A::b", count = 10000 }
+        [[operation]]
+        name = "A::b"
+        wcet = "1 ns"
+        calls = { operation = "A::c", count = 10000, oneway = true }
+        [[operation]]
+        name = "A::c"
+        wcet = "1 ns"
+    "#,
+    );
+    let error = many.assign().expect_err("it has too many steps");
+    assert!(
+        matches!(error, ScheduleError::TooManySteps { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_a_result() {
+    let it = schedule(&RATES.replace("\"10 ms\"", "\"40 ms\""));
+    let assignment = it.assign().unwrap();
+    assert!(!assignment.analysis.feasible);
+    let late: Vec<_> = assignment
+        .analysis
+        .operations
+        .iter()
+        .map(|it| it.is_on_time())
+        .collect();
+    assert_eq!(late, [false, true, true, false]);
+    assert!(it.greatest_factor(&assignment.ranks).unwrap() < FACTOR_UNIT);
+    assert_eq!(it.greatest_cost(&assignment.ranks, 1).unwrap(), 32_500_000);
+}
+
+#[test]
+fn a_oneway_call_has_a_deadline_of_its_own() {
+    let it = schedule(
+        r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "1 ms"
+        period = "10 ms"
+        deadline = "2 ms"
+        calls = { operation = "A::log", oneway = true }
+        [[operation]]
+        name = "A::log"
+        wcet = "5 ms"
+        deadline = "9 ms"
+    "#,
+    );
+    let analysis = it.assign().unwrap().analysis;
+    assert!(analysis.feasible, "{analysis:?}");
+    assert_eq!(analysis.operations[0].response, millis(1));
+    assert_eq!(analysis.operations[1].response, millis(7));
+}

@@ -1,0 +1,20 @@
+//! Tests of schedule files.
+
+mod assignment;
+mod files;
+
+use chronorb_schedule::{Schedule, ScheduleErrors};
+
+/// Parses a schedule without includes.
+fn parse(text: &str) -> Result<Schedule, ScheduleErrors> {
+    Schedule::parse("test.toml", text, &mut |_| Err("there is none".to_owned()))
+}
+
+fn schedule(text: &str) -> Schedule {
+    parse(text).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Returns the mistakes of a text.
+fn mistakes(text: &str) -> String {
+    parse(text).expect_err("it has mistakes").to_string()
+}
