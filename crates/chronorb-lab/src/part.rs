@@ -38,6 +38,8 @@ const PARTS: &[(&str, Main)] = &[
     (os::PART, os::part_main),
     (rio::PART, rio::part_main),
     (scheduling::CLIENT, scheduling::client_main),
+    (scheduling::LOOK_UPS, scheduling::look_ups_main),
+    (scheduling::OVERRUN_SERVER, scheduling::overrun_server_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),
     (whitebox::PART, whitebox::part_main),

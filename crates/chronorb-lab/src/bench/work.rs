@@ -6,7 +6,7 @@ use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use crate::error::LabError;
-use crate::idl::lab::{JobEnd, Work, WorkServant};
+use crate::idl::lab::{BurstServant, Work, WorkServant};
 use crate::idl::peers::PowerServant;
 use crate::usage::thread_time;
 use crate::work::cube;
@@ -38,22 +38,17 @@ impl WorkServant for Worker {
         Ok(())
     }
 
-    fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<JobEnd, SystemException> {
+    fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<u64, SystemException> {
         let work = micros(cpu_us).min(LONGEST);
         let before = thread_time();
-        let cpu = loop {
-            let taken = thread_time().saturating_sub(before);
-            if taken >= work {
-                break taken;
-            }
+        while thread_time().saturating_sub(before) < work {
             cube(7, COMPUTING_STEPS);
-        };
-        Ok(JobEnd {
-            end_ns: Monotonic::now().as_nanos(),
-            cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
-        })
+        }
+        Ok(Monotonic::now().as_nanos())
     }
 }
+
+impl BurstServant for Worker {}
 
 /// The servant of `Power`, which computes for so many steps in each call.
 #[derive(Debug)]

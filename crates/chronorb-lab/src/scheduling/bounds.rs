@@ -255,7 +255,7 @@ pub(super) mod tests {
                 let jobs = simulated.iter().map(|of| {
                     vec![JobTime {
                         response_ns: of.worst_response,
-                        cpu_ns: 0,
+                        refused: false,
                     }]
                 });
                 let jobs: Vec<_> = jobs.collect();
@@ -302,7 +302,7 @@ pub(super) mod tests {
         let bound = model.responses[0].time().unwrap();
         let jobs = [0, 500, 5_000].map(|excess| JobTime {
             response_ns: bound + excess,
-            cpu_ns: 1_000_000,
+            refused: false,
         });
         let comparison = Comparison {
             release: FirstRelease::Together,

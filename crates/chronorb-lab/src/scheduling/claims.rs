@@ -3,8 +3,10 @@
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
+use super::look_up::LookUpFigures;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, OverloadFigures};
+use super::overrun::LONG_DEADLINE;
 use crate::Claim;
 
 /// Returns all claims of the parts that were run.
@@ -12,14 +14,20 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     let mut claims = Vec::new();
     if let Some(overload) = &outcome.overload {
         claims.push(keeps_critical(overload));
-        claims.push(simulates_as_known(overload));
+        claims.push(simulates_as_expected(overload));
         let on_lanes =
             DispatchOrder::FIXED.map(|order| runs_as_simulated(outcome, overload, order));
         claims.extend(on_lanes);
     }
+    if let Some(look_ups) = &outcome.look_ups {
+        claims.push(looks_up_flat(look_ups));
+    }
     if let Some(bounds) = &outcome.bounds {
         claims.push(simulated_within(bounds));
         claims.push(measured_within(outcome, bounds));
+    }
+    if !outcome.overruns.is_empty() {
+        claims.extend(contains_overruns(outcome));
     }
     claims
 }
@@ -41,8 +49,8 @@ fn keeps_critical(overload: &OverloadFigures) -> Claim {
         .holds(Some((missed == 0, measured)))
 }
 
-fn simulates_as_known(overload: &OverloadFigures) -> Claim {
-    let claim = "RMS, EDF, MLF and MUF, simulated: met and missed deadlines as worked out by hand";
+fn simulates_as_expected(overload: &OverloadFigures) -> Claim {
+    let claim = "RMS, EDF, MLF and MUF, simulated: the expected deadlines are met and missed";
     let counts = KNOWN.map(|(order, known)| {
         let counts = [true, false].map(|critical| overload.simulated(order, critical));
         let [(met, missed), (other_met, other_missed)] = counts;
@@ -109,10 +117,65 @@ fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim 
     Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
 }
 
+fn looks_up_flat(look_ups: &LookUpFigures) -> Claim {
+    let claim = "A look-up takes as many instructions among 10,000 operations as among 10: by \
+                 handle exactly, by name within a half";
+    let ends = look_ups.tables.first().zip(look_ups.tables.last());
+    let measured = ends.map(|(least, most)| {
+        let words = format!(
+            "by handle {} and {}, by name {} and {} instructions",
+            most.by_handle, least.by_handle, most.by_name, least.by_name
+        );
+        let flat = most.by_handle == least.by_handle;
+        let ratio = most.by_name / least.by_name.max(1.0);
+        (flat && (1.0 / NEARLY..=NEARLY).contains(&ratio), words)
+    });
+    Claim::aim(claim).holds(measured)
+}
+
+/// The others keep their deadlines if the overrun is demoted, and only the next ones if the following
+/// jobs are skipped.
+fn contains_overruns(outcome: &SchedulingOutcome) -> [Claim; 3] {
+    let missed = |policy: &str, task: Option<&str>| {
+        let rows = outcome.overruns.iter();
+        let rows = rows.filter(|row| row.policy == policy && !row.overruns);
+        let rows = rows.filter(|row| task.is_none_or(|task| row.task == task));
+        rows.fold((0, 0), |(missed, jobs), row| {
+            (missed + row.missed, jobs + row.jobs)
+        })
+    };
+    let claim = |claim, (missed, jobs): (u64, u64), holds: fn(u64) -> bool| {
+        let measured = format!("{missed} of {jobs} jobs of others missed their deadlines");
+        Claim::aim(claim).holds(outcome.real_time.then_some((holds(missed), measured)))
+    };
+    [
+        claim(
+            "Overrun of three budgets, no policy: other operations miss deadlines",
+            missed("off", None),
+            |missed| missed > 0,
+        ),
+        claim(
+            "Overrun, policy demote: other operations keep all deadlines",
+            missed("demote", None),
+            |missed| missed == 0,
+        ),
+        claim(
+            "Overrun, policy skip: operations with long deadlines keep them",
+            missed("skip", Some(LONG_DEADLINE)),
+            |missed| missed == 0,
+        ),
+    ]
+}
+
+/// The greatest factor between the instructions of look-ups by name.
+const NEARLY: f64 = 1.5;
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::bounds::tests::figures;
+    use super::super::look_up::LookUpRow;
     use super::super::overload::{FigureSource, FrameRow, simulated};
+    use super::super::overrun::OverrunRow;
     use super::super::plan::SchedulingPlan;
     use super::*;
     use crate::Verdict;
@@ -146,8 +209,49 @@ pub(super) mod tests {
             one_cpu: false,
             memory_locked: true,
             overload: Some(overload),
+            look_ups: Some(look_ups()),
             bounds: Some(figures()),
+            overruns: overruns(),
         }
+    }
+
+    fn look_ups() -> LookUpFigures {
+        let tables = [(10, 40.0), (10_000, 44.5)].map(|(operations, by_name)| LookUpRow {
+            operations,
+            by_handle: 6.0,
+            by_name,
+        });
+        LookUpFigures {
+            tables: tables.to_vec(),
+            refused: String::new(),
+        }
+    }
+
+    /// Frames in which the overrun ends as its policy promises.
+    fn overruns() -> Vec<OverrunRow> {
+        let missed = [
+            ("off", [1, 1, 1]),
+            ("demote", [4, 0, 0]),
+            ("skip", [0, 1, 0]),
+        ];
+        let rows = missed.into_iter().flat_map(|(policy, missed)| {
+            let tasks = ["overrunning", "short deadline", LONG_DEADLINE]
+                .into_iter()
+                .zip(missed);
+            tasks
+                .enumerate()
+                .map(move |(index, (task, missed))| OverrunRow {
+                    policy: policy.to_owned(),
+                    round: 1,
+                    task: task.to_owned(),
+                    overruns: index == 0,
+                    jobs: [4, 4, 1][index],
+                    missed,
+                    skipped: if policy == "skip" && index == 0 { 2 } else { 0 },
+                    worst_ns: 61_000_000 + 10_000_000 * index as u64,
+                })
+        });
+        rows.collect()
     }
 
     fn verdicts(outcome: &SchedulingOutcome) -> Vec<Verdict> {
@@ -157,7 +261,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 6]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 10]);
     }
 
     #[test]
@@ -184,8 +288,8 @@ pub(super) mod tests {
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
         (row.above, row.unexplained) = (3, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
-        assert_eq!(verdicts(&outcome)[4..], [Verdict::Missed; 2]);
-        let claim = &outcome.claims()[5];
+        assert_eq!(verdicts(&outcome)[5..7], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[6];
         assert!(
             claim
                 .measured
@@ -198,7 +302,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 5] {
+        for lanes in [2, 3, 6, 7, 8, 9] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

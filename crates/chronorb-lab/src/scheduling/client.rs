@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chronorb::prelude::SystemExceptionKind;
 use chronorb_rt::{Monotonic, Policy, sleep_until};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,8 @@ pub(super) struct TaskJobs {
     pub(super) jobs: u32,
     /// The processor time of a job.
     pub(super) cost: Duration,
+    /// The processor time of the first job, if that is another one.
+    pub(super) first_cost: Option<Duration>,
 }
 
 /// The jobs of a run, by task.
@@ -50,8 +53,8 @@ pub(super) struct ReleasedJobs {
 pub(super) struct JobTime {
     /// The time from its release to its end.
     pub(super) response_ns: u64,
-    /// The processor time of the servant.
-    pub(super) cpu_ns: u64,
+    /// Whether the server refused it (`TRANSIENT`).
+    pub(super) refused: bool,
 }
 
 /// Runs the client of an order.
@@ -89,12 +92,13 @@ impl TaskJobs {
     fn run(&self, work: &Work, start: Monotonic) -> Result<(bool, Vec<JobTime>), LabError> {
         let mut jobs = Vec::with_capacity(self.jobs as usize);
         let mut release = start + self.offset;
-        for _ in 0..self.jobs {
+        for job in 0..self.jobs {
             sleep_until(release);
-            let (end_ns, cpu_ns) = compute(work, self.cost)?;
+            let first = self.first_cost.filter(|_| job == 0);
+            let end_ns = compute(work, first.unwrap_or(self.cost))?;
             jobs.push(JobTime {
-                response_ns: end_ns.saturating_sub(release.as_nanos()),
-                cpu_ns,
+                response_ns: end_ns.unwrap_or(0).saturating_sub(release.as_nanos()),
+                refused: end_ns.is_none(),
             });
             release = release + self.period;
         }
@@ -104,12 +108,14 @@ impl TaskJobs {
     }
 }
 
-/// Has the server compute. Returns the end and the processor time.
-fn compute(work: &Work, cost: Duration) -> Result<(u64, u64), LabError> {
+/// Has the server compute. Returns the end; nothing if the server refuses.
+fn compute(work: &Work, cost: Duration) -> Result<Option<u64>, LabError> {
     let cost_us = u32::try_from(cost.as_micros()).unwrap_or(u32::MAX);
-    let end = work.compute(cost_us);
-    let end = end.map_err(LabError::work("calling the server"))?;
-    Ok((end.end_ns, end.cpu_ns))
+    match work.compute(cost_us) {
+        Ok(end_ns) => Ok(Some(end_ns)),
+        Err(refusal) if refusal.kind == SystemExceptionKind::Transient => Ok(None),
+        Err(failure) => Err(LabError::work("calling the server")(failure)),
+    }
 }
 
 /// The part of a process that is such a client.

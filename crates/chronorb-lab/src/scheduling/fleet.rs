@@ -7,6 +7,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_sched::{Task, Time};
 
 use super::client::{CLIENT, JobTime, ReleaseOrder, ReleaseSpec, ReleasedJobs, TaskJobs};
+use super::overrun::{OVERRUN_SERVER, OverrunServer};
 use super::sets::nanos;
 use crate::bench::{
     Cpus, Model, ObjectReferences, ObjectSpec, Placement, PoolSpec, SERVER, ServantSpec,
@@ -49,25 +50,33 @@ pub(super) struct LaneRun {
 impl LaneFleet {
     /// Starts server and client; all threads are connected when this returns.
     pub(super) fn start(tasks: &[Task], lock_memory: bool) -> Result<Self, LabError> {
-        let levels: BTreeSet<_> = tasks.iter().map(|task| task.priority).collect();
-        let levels: Vec<_> = levels.into_iter().collect();
-        let level = |task: &Task| {
-            let level = levels.binary_search(&task.priority).unwrap_or_default();
-            LOWEST + level as i16 * STEP
-        };
-        let lanes = (0..levels.len()).map(|level| (LOWEST + level as i16 * STEP, 1));
-        let objects = tasks.iter().enumerate().map(|(index, task)| ObjectSpec {
-            name: object_name(index),
-            pool: Some((0, Model::Declared(level(task)))),
-            servant: ServantSpec::Work,
-        });
-        let spec = ServerSpec {
-            options: real_time_options(lock_memory),
-            pools: vec![PoolSpec::lanes(lanes.collect::<Vec<_>>())],
-            objects: objects.collect(),
-        };
+        let spec = server_spec(tasks, lock_memory, ServantSpec::Work);
         let (server, serving) = Child::start("server", SERVER, &spec)?;
-        let serving: ObjectReferences = serving;
+        Self::connect(tasks, lock_memory, server, &serving)
+    }
+
+    /// Starts a server with a policy for overruns of the first task, whose budget is its cost and a
+    /// tenth.
+    pub(super) fn start_with_overruns(
+        tasks: &[Task],
+        lock_memory: bool,
+        policy: &str,
+    ) -> Result<Self, LabError> {
+        let order = OverrunServer {
+            spec: server_spec(tasks, lock_memory, ServantSpec::Burst),
+            policy: policy.to_owned(),
+            budget: Duration::from_nanos(tasks[0].cost / 10 * 11),
+        };
+        let (server, serving) = Child::start("server", OVERRUN_SERVER, &order)?;
+        Self::connect(tasks, lock_memory, server, &serving)
+    }
+
+    fn connect(
+        tasks: &[Task],
+        lock_memory: bool,
+        server: Child,
+        serving: &ObjectReferences,
+    ) -> Result<Self, LabError> {
         let references = (0..tasks.len()).filter_map(|index| serving.get(&object_name(index)));
         let spec = ReleaseSpec {
             options: real_time_options(lock_memory),
@@ -96,6 +105,7 @@ impl LaneFleet {
             period: CALIBRATION_PERIOD,
             jobs: calls,
             cost: CALIBRATION_COST,
+            first_cost: None,
         };
         let before = usage::of(self.server.id());
         let (_, mut tasks) = self.release(vec![jobs], CALIBRATION_PERIOD * calls)?;
@@ -115,6 +125,24 @@ impl LaneFleet {
     /// Runs the jobs that are released within a time, with the offsets of the tasks, while the
     /// doctor measures the wake-ups of the processors.
     pub(super) fn run(&mut self, length: Duration, offsets: &[Time]) -> Result<LaneRun, LabError> {
+        let jobs = self.jobs(length, offsets);
+        self.observe(jobs, length)
+    }
+
+    /// Runs the jobs of a time from a common release; the first job of the first task takes so
+    /// much processor time.
+    pub(super) fn run_with_overrun(
+        &mut self,
+        length: Duration,
+        first_cost: Duration,
+    ) -> Result<LaneRun, LabError> {
+        let mut jobs = self.jobs(length, &vec![0; self.tasks.len()]);
+        jobs[0].first_cost = Some(first_cost);
+        self.observe(jobs, length)
+    }
+
+    /// Returns the jobs that are released within a time.
+    fn jobs(&self, length: Duration, offsets: &[Time]) -> Vec<TaskJobs> {
         let within = nanos(length);
         let tasks = self
             .tasks
@@ -126,8 +154,13 @@ impl LaneFleet {
                 jobs: u32::try_from(within.saturating_sub(*offset).div_ceil(task.period))
                     .unwrap_or(1),
                 cost: Duration::from_nanos(task.cost),
+                first_cost: None,
             });
-        let tasks: Vec<_> = tasks.collect();
+        tasks.collect()
+    }
+
+    /// Runs jobs while the doctor measures the wake-ups of the processors.
+    fn observe(&mut self, tasks: Vec<TaskJobs>, length: Duration) -> Result<LaneRun, LabError> {
         let (before, begun) = (ProcessorTime::now(), Monotonic::now());
         let probe = std::thread::Builder::new()
             .name("lab-probe".to_owned())
@@ -171,6 +204,27 @@ impl LaneFleet {
     }
 }
 
+/// Describes a server with a lane for each priority, and an object for each task.
+fn server_spec(tasks: &[Task], lock_memory: bool, first: ServantSpec) -> ServerSpec {
+    let levels: BTreeSet<_> = tasks.iter().map(|task| task.priority).collect();
+    let levels: Vec<_> = levels.into_iter().collect();
+    let level = |task: &Task| {
+        let level = levels.binary_search(&task.priority).unwrap_or_default();
+        LOWEST + level as i16 * STEP
+    };
+    let lanes = (0..levels.len()).map(|level| (LOWEST + level as i16 * STEP, 1));
+    let objects = tasks.iter().enumerate().map(|(index, task)| ObjectSpec {
+        name: object_name(index),
+        pool: Some((0, Model::Declared(level(task)))),
+        servant: if index == 0 { first } else { ServantSpec::Work },
+    });
+    ServerSpec {
+        options: real_time_options(lock_memory),
+        pools: vec![PoolSpec::lanes(lanes.collect::<Vec<_>>())],
+        objects: objects.collect(),
+    }
+}
+
 fn object_name(task: usize) -> String {
     format!("task-{task}")
 }
@@ -185,4 +239,4 @@ pub(super) const LEAD: Duration = Duration::from_millis(150);
 pub(super) const CALIBRATION_PERIOD: Duration = Duration::from_millis(3);
 const CALIBRATION_COST: Duration = Duration::from_micros(200);
 /// The time that a run may take in addition to twice its length.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);

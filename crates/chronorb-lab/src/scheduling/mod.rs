@@ -2,7 +2,8 @@
 //!
 //! [`Scheduling`] runs the overload of TAO's scheduling test in the simulator, by four disciplines,
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
-//! those of the simulator and of lanes.
+//! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
+//! look-up, and has an operation exceed its budget under each policy for overruns.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -12,8 +13,10 @@ mod bounds;
 mod claims;
 mod client;
 mod fleet;
+mod look_up;
 mod outcome;
 mod overload;
+mod overrun;
 mod plan;
 mod report;
 mod sets;
@@ -25,8 +28,12 @@ use crate::watch::Watch;
 
 pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
+pub(crate) use look_up::{LOOK_UPS, look_ups_main};
+pub use look_up::{LookUpFigures, LookUpRow};
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
+pub use overrun::OverrunRow;
+pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
 pub use plan::{SchedulingPart, SchedulingPlan};
 
 /// The experiment on scheduling.
@@ -54,7 +61,8 @@ impl Experiment for Scheduling {
     fn measure(plan: &SchedulingPlan) -> Result<SchedulingOutcome, LabError> {
         let memory_locked = may_lock_memory();
         let one_cpu = !Cpus::of_this_process()?.are_several();
-        let (mut overload, mut bounds) = (None, None);
+        let (mut overload, mut look_ups, mut bounds) = (None, None, None);
+        let mut overruns = Vec::new();
         let mut real_time = true;
         let (environment, ()) = observed(|| {
             let watch = Watch::start("scheduling", plan.length());
@@ -63,10 +71,17 @@ impl Experiment for Scheduling {
                 real_time &= overload::measure(plan, memory_locked, &watch, &mut figures)?;
                 overload = Some(figures);
             }
+            if plan.has(SchedulingPart::LookUp) {
+                watch.begin("look-ups");
+                look_ups = Some(look_up::measure()?);
+            }
             if plan.has(SchedulingPart::Responses) {
                 let mut figures = BoundFigures::default();
                 real_time &= bounds::measure(plan, memory_locked, &watch, &mut figures)?;
                 bounds = Some(figures);
+            }
+            if plan.has(SchedulingPart::Overrun) {
+                real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
             }
             Ok(())
         })?;
@@ -77,7 +92,9 @@ impl Experiment for Scheduling {
             one_cpu,
             memory_locked,
             overload,
+            look_ups,
             bounds,
+            overruns,
         })
     }
 }

@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
+use super::look_up::LookUpFigures;
 use super::overload::OverloadFigures;
+use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
 use crate::environment::Environment;
 use crate::experiment::{merge, plain_data};
@@ -25,9 +27,15 @@ pub struct SchedulingOutcome {
     /// The overload, if it was run.
     #[serde(skip)]
     pub overload: Option<OverloadFigures>,
+    /// The look-ups, if they were counted.
+    #[serde(skip)]
+    pub look_ups: Option<LookUpFigures>,
     /// The response times, if they were measured.
     #[serde(skip)]
     pub bounds: Option<BoundFigures>,
+    /// The frames with an overrun; none if they were not run.
+    #[serde(skip)]
+    pub overruns: Vec<OverrunRow>,
 }
 
 impl SchedulingOutcome {
@@ -57,10 +65,18 @@ impl SchedulingOutcome {
                 plain_data(&overload.loads),
             );
         }
+        if let Some(look_ups) = &self.look_ups {
+            add(
+                SchedulingPart::LookUp,
+                "table",
+                plain_data(&look_ups.tables),
+            );
+        }
         if let Some(bounds) = &self.bounds {
             add(SchedulingPart::Responses, "task", plain_data(&bounds.tasks));
             add(SchedulingPart::Responses, "cost", plain_data(&bounds.costs));
         }
+        add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
         rows
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fleet::{CALIBRATION_PERIOD, LEAD};
 use super::overload::FRAME;
+use super::overrun;
 use crate::named::by_name;
 
 /// A part of the experiment.
@@ -14,14 +15,20 @@ pub enum SchedulingPart {
     /// Overload by discipline: simulated, and run on lanes for fixed priorities.
     #[serde(rename = "x1")]
     Overload,
+    /// The look-up of an operation in the run-time scheduler, in instructions.
+    #[serde(rename = "x3")]
+    LookUp,
     /// Response times: analysed, simulated and measured.
     #[serde(rename = "x9")]
     Responses,
+    /// An operation that exceeds its budget, with and without a policy.
+    #[serde(rename = "x11")]
+    Overrun,
 }
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Overload, Self::Responses];
+    pub const ALL: [Self; 4] = [Self::Overload, Self::LookUp, Self::Responses, Self::Overrun];
 }
 
 by_name!(SchedulingPart);
@@ -38,31 +45,34 @@ pub struct SchedulingPlan {
     pub rounds: u32,
     /// The length of one of these runs.
     pub run: Duration,
+    /// The frames with an overrun, for each policy.
+    pub overruns: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
 }
 
 impl SchedulingPlan {
     pub(super) fn full() -> Self {
-        Self::of(20, 10, Duration::from_secs(1), 500)
+        Self::of(20, 10, Duration::from_secs(1), 10, 500)
     }
 
     pub(super) fn short() -> Self {
-        Self::of(5, 2, Duration::from_millis(500), 200)
+        Self::of(5, 2, Duration::from_millis(500), 3, 200)
     }
 
     /// Returns the least that runs every part, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
-        Self::of(1, 1, Duration::from_millis(100), 10)
+        Self::of(1, 1, Duration::from_millis(100), 1, 10)
     }
 
-    fn of(frames: u32, rounds: u32, run: Duration, calibration: u32) -> Self {
+    fn of(frames: u32, rounds: u32, run: Duration, overruns: u32, calibration: u32) -> Self {
         Self {
             parts: SchedulingPart::ALL.to_vec(),
             frames,
             rounds,
             run,
+            overruns,
             calibration,
         }
     }
@@ -76,9 +86,12 @@ impl SchedulingPlan {
         let calibration = CALIBRATION_PERIOD * self.calibration + AROUND;
         let overload = (calibration + (FRAME * 2 + LEAD) * self.frames) * 2;
         let responses = (calibration + (self.run + LEAD) * (self.rounds * 2)) * 3;
+        let overruns = (AROUND + (overrun::FRAME * 2 + LEAD) * self.overruns) * 3;
         let parts = [
             (SchedulingPart::Overload, overload),
+            (SchedulingPart::LookUp, AROUND),
             (SchedulingPart::Responses, responses),
+            (SchedulingPart::Overrun, overruns),
         ];
         let parts = parts.into_iter().filter(|(part, _)| self.has(*part));
         parts.map(|(_, length)| length).sum()

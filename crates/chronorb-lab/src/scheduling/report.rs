@@ -4,8 +4,10 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::{Value, json};
 
 use super::bounds::{BoundFigures, BoundRow, FirstRelease};
+use super::look_up::{LookUpFigures, LookUpRow};
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
+use super::overrun::{OverrunRow, policies};
 use super::{Scheduling, claims};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
@@ -15,18 +17,22 @@ impl Findings for SchedulingOutcome {
     fn headline(&self) -> String {
         let parts = [
             self.overload.as_ref().map(overload_finding),
+            self.look_ups.as_ref().and_then(look_up_finding),
             self.bounds.as_ref().map(bound_finding),
+            (!self.overruns.is_empty()).then(|| overrun_finding(&self.overruns)),
         ];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        if parts.is_empty() {
-            Scheduling::TITLE.to_owned()
-        } else {
-            capitalised(&parts.join("; "))
-        }
+        let first = parts.into_iter().flatten().next();
+        first.map_or_else(
+            || Scheduling::TITLE.to_owned(),
+            |finding| capitalised(&finding),
+        )
     }
 
     fn caveats(&self) -> Vec<String> {
-        rights::caveats(self.real_time, self.one_cpu, &self.environment)
+        let mut caveats = rights::caveats(self.real_time, self.one_cpu, &self.environment);
+        let refused = self.look_ups.as_ref().filter(|of| !of.refused.is_empty());
+        caveats.extend(refused.map(|of| format!("Look-ups were not counted: {}.", of.refused)));
+        caveats
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -48,6 +54,12 @@ impl Findings for SchedulingOutcome {
             let tables = [counts(overload), by_operation(overload)];
             document = document.part(overload_finding(overload), charts, tables);
         }
+        if let Some(look_ups) = &self.look_ups {
+            let finding = look_up_finding(look_ups);
+            let finding = finding.unwrap_or_else(|| "look-ups were not counted".to_owned());
+            let chart = look_up_chart(look_ups);
+            document = document.part(capitalised(&finding), [chart], []);
+        }
         if let Some(bounds) = &self.bounds {
             document = document.section(capitalised(&bound_finding(bounds)));
             for set in bounds.sets() {
@@ -55,6 +67,11 @@ impl Findings for SchedulingOutcome {
                 document = document.subsection(capitalised(&set_finding(bounds, set)));
                 document = document.chart(chart).tables([table]);
             }
+        }
+        if !self.overruns.is_empty() {
+            let (chart, table) = (overrun_chart(&self.overruns), overrun_table(&self.overruns));
+            let finding = capitalised(&overrun_finding(&self.overruns));
+            document = document.part(finding, [chart], [table]);
         }
         end(
             document,
@@ -201,11 +218,7 @@ fn by_operation(overload: &OverloadFigures) -> Table {
         "on lanes",
         "longest by deadline",
     ];
-    Table::new(
-        "One frame by operation, simulated and in all frames on lanes",
-        columns,
-        lines,
-    )
+    Table::new("One frame by operation", columns, lines)
 }
 
 fn set_finding(bounds: &BoundFigures, set: &str) -> String {
@@ -281,6 +294,105 @@ fn bound_table(bounds: &BoundFigures, set: &str) -> Table {
     Table::new(format!("Response times, {set}"), BOUND_COLUMNS, lines)
 }
 
+fn look_up_finding(look_ups: &LookUpFigures) -> Option<String> {
+    let most = look_ups.tables.last()?;
+    Some(format!(
+        "a look-up among {} operations takes {} instructions by handle and {} by name",
+        units::count(most.operations.into()),
+        most.by_handle,
+        most.by_name,
+    ))
+}
+
+/// Returns the instructions of look-ups by the size of the table.
+fn look_up_chart(look_ups: &LookUpFigures) -> Chart {
+    let caption = "User-space instructions of one look-up in the run-time scheduler, the mean of \
+                   64 operations.";
+    let line = |mark, name, of: fn(&LookUpRow) -> f64| {
+        Series::of_groups(mark, name, look_ups.tables.iter().map(|row| Some(of(row))))
+    };
+    let sizes = look_ups
+        .tables
+        .iter()
+        .map(|row| units::count(row.operations.into()));
+    let sizes = Axis::groups("operations in the table", sizes);
+    let instructions = Axis::linear("instructions", Unit::Number);
+    Chart::new(caption, sizes, instructions).series([
+        line(Mark::Bars, "by handle", |row| row.by_handle),
+        line(Mark::Bars, "by name", |row| row.by_name),
+    ])
+}
+
+fn overrun_finding(rows: &[OverrunRow]) -> String {
+    let missed = |policy| {
+        let rows = rows
+            .iter()
+            .filter(|row| row.policy == policy && !row.overruns);
+        rows.map(|row| row.missed).sum::<u64>()
+    };
+    format!(
+        "an operation that takes three budgets makes others miss {} deadlines without a policy, {} \
+         if it is demoted, {} if its next jobs are skipped",
+        missed("off"),
+        missed("demote"),
+        missed("skip"),
+    )
+}
+
+/// Returns the rows of a policy, by task.
+fn of_policy<'a>(rows: &'a [OverrunRow], policy: &str) -> Vec<Vec<&'a OverrunRow>> {
+    let mut tasks: Vec<Vec<&OverrunRow>> = Vec::new();
+    for row in rows.iter().filter(|row| row.policy == policy) {
+        match tasks.iter_mut().find(|of| of[0].task == row.task) {
+            Some(rows) => rows.push(row),
+            None => tasks.push(vec![row]),
+        }
+    }
+    tasks
+}
+
+/// Returns the share of deadlines that each task misses, by policy.
+fn overrun_chart(rows: &[OverrunRow]) -> Chart {
+    let caption = "Missed deadlines by task, in frames whose first job takes three times its \
+                   budget. Skipped jobs do not count.";
+    let series = policies().map(|policy| {
+        let shares = of_policy(rows, policy).into_iter().map(|rows| {
+            let sum = |of: fn(&OverrunRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+            let done = sum(|row| row.jobs - row.skipped).max(1);
+            Some(sum(|row| row.missed) as f64 / done as f64 * 100.0)
+        });
+        Series::of_groups(Mark::Bars, format!("policy {policy}"), shares)
+    });
+    let series: Vec<_> = series.collect();
+    let tasks = of_policy(rows, "off");
+    let tasks = Axis::groups("task", tasks.iter().map(|rows| rows[0].task.clone()));
+    Chart::new(
+        caption,
+        tasks,
+        Axis::linear("missed deadlines", Unit::Percent),
+    )
+    .series(series)
+}
+
+fn overrun_table(rows: &[OverrunRow]) -> Table {
+    let lines = policies().flat_map(|policy| {
+        of_policy(rows, policy).into_iter().map(move |rows| {
+            let sum =
+                |of: fn(&OverrunRow) -> u64| units::count(rows.iter().map(|row| of(row)).sum());
+            let worst = rows.iter().map(|row| row.worst_ns).max().unwrap_or(0);
+            let cells = vec![
+                sum(|row| row.jobs),
+                sum(|row| row.missed),
+                sum(|row| row.skipped),
+                nanos(worst),
+            ];
+            (format!("policy {policy}, {}", rows[0].task), cells)
+        })
+    });
+    let columns = ["jobs", "missed", "skipped", "longest response"];
+    Table::new("Frames with an overrun", columns, lines)
+}
+
 fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
@@ -300,8 +412,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
             "Overload: 18 ms at 20, 10, 5 and 1 Hz, each with low and with high criticality; the \
              low ones have high importance, which breaks ties. Late jobs go on. On lanes all times \
              are a tenth: a frame of {} is followed by a rest, so real-time throttling ({}) does \
-             not stop it. Its simulation includes the {} of a call. MLF and MUF change their minds \
-             only at the quantum of the simulator, 1 ms; Linux cannot dispatch by laxity.",
+             not stop it. Its simulation includes the {} of a call. MLF and MUF compare laxities \
+             at releases, at ends, and each ms. They are simulated only, because Linux cannot \
+             dispatch by laxity.",
             units::setting(FRAME),
             outcome.environment.real_time_throttling,
             nanos(overload.call_cost_ns),
@@ -320,6 +433,21 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
             units::setting(plan.run),
             costs.collect::<String>(),
         ));
+    }
+    if outcome.look_ups.is_some() {
+        notes.push(
+            "Look-ups: another process looks operations up between two marks, and stops after each \
+             instruction (ptrace). The instructions of an empty span are taken off."
+                .to_owned(),
+        );
+    }
+    if !outcome.overruns.is_empty() {
+        notes.push(
+            "Overruns: 20 ms every 100 ms, which once takes 60 ms and has a budget of 22 ms; below \
+             it 20 ms every 100 ms with a deadline of 70 ms, and 210 ms within 400 ms. The kernel \
+             compares a budget at its ticks."
+                .to_owned(),
+        );
     }
     notes.push(rights::memory("client and server", outcome.memory_locked));
     notes

@@ -40,15 +40,28 @@ fn every_part_is_simulated_and_run_on_lanes() {
         );
     }
 
+    let look_ups = outcome.look_ups.as_ref().expect("they were counted");
+    assert_eq!(look_ups.tables.is_empty(), !look_ups.refused.is_empty());
+    for table in &look_ups.tables {
+        assert!(
+            0.0 < table.by_handle && table.by_handle < table.by_name,
+            "{table:?}"
+        );
+    }
+    assert_eq!(outcome.overruns.len(), 3 * 3);
+
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 6);
+    assert_eq!(claims.len(), 10);
     for simulated in [0, 1] {
         assert_eq!(claims[simulated].verdict(), Verdict::Pass);
     }
-    assert_ne!(claims[4].verdict(), Verdict::Missed, "{:?}", claims[4]);
+    assert_ne!(claims[5].verdict(), Verdict::Missed, "{:?}", claims[5]);
 
     let page = outcome.html();
-    assert_eq!(page.matches("<svg").count(), 3 + 3);
+    assert_eq!(
+        page.matches("<svg").count(),
+        3 + 3 + 1 + usize::from(!look_ups.tables.is_empty())
+    );
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "scheduling");
     for row in figures["rows"].as_array().expect("it is a list") {
@@ -61,10 +74,10 @@ fn one_part_is_run_alone() {
     plan.parts = vec![SchedulingPart::Overload];
     let outcome = Scheduling::measure(&plan).expect("it can be measured");
     assert!(outcome.overload.is_some() && outcome.bounds.is_none());
-    assert!(outcome.text().contains("lab scheduling --only x1"));
+    assert!(outcome.html().contains("lab scheduling --only x1"));
     assert_eq!("x9".parse(), Ok(SchedulingPart::Responses));
     let error = "x2".parse::<SchedulingPart>().expect_err("there is none");
-    assert!(error.contains("x1, x9"), "{error}");
+    assert!(error.contains("x1, x3, x9, x11"), "{error}");
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[
