@@ -152,6 +152,8 @@ minors! {
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
     Transient: TOO_MANY_PENDING = CHRONORB | 2,
         "as many asynchronous calls are under way as may be";
+    Transient: REQUEST_SKIPPED = CHRONORB | 3,
+        "the request was skipped, because its operation exceeded its budget before";
     ObjectNotExist: NO_SUCH_OBJECT = CHRONORB | 1, "the object adapter has no such object";
     ObjectNotExist: MUTEX_DESTROYED = CHRONORB | 2, "the mutex was destroyed";
     BadInvOrder: MUTEX_NOT_OWNED = CHRONORB | 1, "the mutex is not locked by this thread";

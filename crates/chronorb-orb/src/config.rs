@@ -40,6 +40,8 @@ use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
+#[cfg(feature = "schedule")]
+use crate::schedule::{OverrunPolicy, ScheduleTable};
 
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
@@ -223,6 +225,16 @@ pub struct OrbConfig {
     pub request_filters: RequestFilters,
     /// A probe that each thread calls at the stages of a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
+    /// `-ORBMeasure N`: one request in so many of each operation is measured; none for 0.
+    #[cfg(feature = "schedule")]
+    pub measure: u32,
+    /// `-ORBOverrun`: the treatment of operations that exceed the budgets of the schedule, where
+    /// that does not name another; `None` for no measurement of them.
+    #[cfg(feature = "schedule")]
+    pub overrun: Option<OverrunPolicy>,
+    /// The operations of the schedule, by which budgets and deadlines are known.
+    #[cfg(feature = "schedule")]
+    pub schedule_table: Option<std::sync::Arc<ScheduleTable>>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
     pub max_main_thread_requests: usize,
 }
@@ -300,6 +312,12 @@ impl Default for OrbConfig {
             #[cfg(feature = "baselines")]
             request_filters: RequestFilters::default(),
             stage_probe: None,
+            #[cfg(feature = "schedule")]
+            measure: 0,
+            #[cfg(feature = "schedule")]
+            overrun: None,
+            #[cfg(feature = "schedule")]
+            schedule_table: None,
             max_main_thread_requests: 256,
         }
     }

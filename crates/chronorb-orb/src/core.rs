@@ -11,6 +11,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Scheduling};
 use chronorb_transport::Setup;
 
+use crate::call::{Call, ReplyWriter, Skeleton};
 use crate::client::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
@@ -19,11 +20,13 @@ use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
-use crate::observe::Stage;
+use crate::observe::{Stage, StageProbe};
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
+#[cfg(feature = "schedule")]
+use crate::schedule::Meter;
 use crate::server::{MainThread, ServerState};
 
 /// The state of an ORB. Object references, POAs and threads keep it alive.
@@ -46,6 +49,9 @@ pub(crate) struct Core {
     pub(crate) main: MainThread,
     pub(crate) initial_references: InitialReferences,
     pub(crate) client: ClientState,
+    /// Measures operations, where a setting asks for it.
+    #[cfg(feature = "schedule")]
+    pub(crate) meter: Option<Arc<Meter>>,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -55,7 +61,14 @@ pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
 
 impl Core {
-    pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
+    pub(crate) fn new(
+        #[cfg_attr(
+            not(feature = "schedule"),
+            expect(unused_mut, reason = "a meter is a probe")
+        )]
+        mut config: OrbConfig,
+        protocols: Registry,
+    ) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let since_epoch = SystemTime::now()
@@ -64,7 +77,11 @@ impl Core {
         // The start time in nanoseconds; the low bits of the number distinguish ORBs of a process.
         let incarnation = (since_epoch.as_nanos() as u64) ^ (number << 54);
         let incidents: Arc<Incidents> = Arc::default();
+        #[cfg(feature = "schedule")]
+        let meter = Meter::of(&mut config, &incidents);
         Arc::new(Self {
+            #[cfg(feature = "schedule")]
+            meter,
             number,
             incarnation,
             rt: RtState::new(&config, incidents.clone()),
@@ -130,6 +147,77 @@ impl Core {
         if let Some(probe) = &self.config.stage_probe {
             probe.at(stage);
         }
+    }
+
+    /// Reports to the probe and the meter, if there are any, that a request of another process is
+    /// about to be served.
+    ///
+    /// # Errors
+    /// `TRANSIENT` where the request is skipped, because its operation exceeded its budget.
+    #[inline]
+    pub(crate) fn enter_upcall(
+        &self,
+        servant: &dyn Skeleton,
+        call: &Call<'_>,
+    ) -> Result<(), SystemException> {
+        match &self.config.stage_probe {
+            None => Ok(()),
+            Some(probe) => self.enter_probed(probe, servant, call),
+        }
+    }
+
+    #[cold]
+    #[cfg_attr(
+        not(feature = "schedule"),
+        expect(unused_variables, reason = "for the meter")
+    )]
+    fn enter_probed(
+        &self,
+        probe: &StageProbe,
+        servant: &dyn Skeleton,
+        call: &Call<'_>,
+    ) -> Result<(), SystemException> {
+        probe.at(Stage::Upcall);
+        #[cfg(feature = "schedule")]
+        if let Some(meter) = &self.meter {
+            return meter.enter(servant, call.operation());
+        }
+        Ok(())
+    }
+
+    /// Reports that the servant has returned.
+    #[inline]
+    pub(crate) fn leave_upcall(
+        &self,
+        servant: &dyn Skeleton,
+        call: &Call<'_>,
+        outcome: &Result<(), SystemException>,
+        reply: &ReplyWriter<'_>,
+    ) {
+        if let Some(probe) = &self.config.stage_probe {
+            self.leave_probed(probe, servant, call, outcome, reply);
+        }
+    }
+
+    #[cold]
+    #[cfg_attr(
+        not(feature = "schedule"),
+        expect(unused_variables, reason = "for the meter")
+    )]
+    fn leave_probed(
+        &self,
+        probe: &StageProbe,
+        servant: &dyn Skeleton,
+        call: &Call<'_>,
+        outcome: &Result<(), SystemException>,
+        reply: &ReplyWriter<'_>,
+    ) {
+        #[cfg(feature = "schedule")]
+        if let Some(meter) = &self.meter {
+            let replied = reply.is_sent() || !call.response_expected();
+            meter.leave(servant, call.operation(), outcome.is_ok(), replied);
+        }
+        probe.at(Stage::Conclude);
     }
 
     /// The setup of connections that a lane of this priority accepts by a protocol, according to

@@ -41,6 +41,8 @@ mod profile;
 mod protocol;
 mod room;
 pub mod rtcorba;
+#[cfg(feature = "schedule")]
+pub mod schedule;
 mod scope;
 mod server;
 mod stack;
@@ -87,7 +89,8 @@ pub use initial_references::ResolveError;
 pub use object::{BindError, Interface, Object, narrow};
 pub use observe::stages;
 pub use observe::{
-    Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+    Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe,
+    ThreadSnapshot,
 };
 pub use orb::{InitError, NotifyError, Orb};
 pub use peer::Peer;

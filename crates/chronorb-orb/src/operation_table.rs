@@ -128,7 +128,7 @@ impl LinearSearchTable {
 
 /// A hash of all octets and of the length. The code generator contains the same function.
 #[inline]
-fn hash(seed: u64, name: &[u8]) -> u64 {
+pub(crate) fn hash(seed: u64, name: &[u8]) -> u64 {
     let (mut head, tail) = ends(name);
     if name.len() > 16 {
         for word in name[8..].as_chunks().0 {

@@ -176,6 +176,8 @@ impl Upcall<'_> {
     #[cold]
     #[inline(never)]
     fn panicked(&self, panic: Box<dyn Any + Send>) -> UpcallError {
+        #[cfg(feature = "schedule")]
+        crate::schedule::Meter::abandon();
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");
@@ -354,7 +356,7 @@ impl Body for Dispatch<'_, '_, '_> {
             return Err(SystemException::no(SystemExceptionKind::Internal, 0));
         };
         if let Some(core) = self.core {
-            core.at(Stage::Upcall);
+            core.enter_upcall(servant, call)?;
         }
         let reply = &mut *self.reply;
         if call.operation().first() == Some(&b'_')
@@ -369,7 +371,7 @@ impl Body for Dispatch<'_, '_, '_> {
         }
         let dispatched = servant.dispatch(call, call.operation(), &mut arguments, reply);
         if let Some(core) = self.core {
-            core.at(Stage::Conclude);
+            core.leave_upcall(servant, call, &dispatched, reply);
         }
         dispatched?;
         if !reply.is_begun() {

@@ -11,6 +11,7 @@
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
 //! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
+//! | a thread that is lowered once it has used a budget of processor time | [`CpuBudget`] |
 //! | the rights of the process, and how to grant missing ones | [`Rights`] |
 //! | memory that is mapped, for this process alone or shared | [`Mapping`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
@@ -67,6 +68,7 @@ pub use mem::memory::{MemoryLockError, Usage, lock_all, page_faults, return_grea
 pub use mem::published::PublishedWords;
 pub use mem::tally::{COUNT_WORDS, ThreadCounts, count};
 pub use mem::text::Text;
+pub use sched::budget::CpuBudget;
 pub use sched::reservation::{Reservation, ReservationError, reserve_for};
 pub use sched::rights::{MemoryLock, MissingRight, PriorityRefusal, Rights, raise_open_files};
 pub use sched::scheduling::{
@@ -92,5 +94,5 @@ pub use table::epoch;
 pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};
 pub use time::backoff::Backoff;
-pub use time::clock::{Deadline, Monotonic, sleep_until};
+pub use time::clock::{Deadline, Monotonic, sleep_until, thread_cpu_time};
 pub use time::spin::{poll_for, poll_unless_contended, prepare_to_poll};

@@ -88,6 +88,7 @@
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
+//! | `schedule` | on | schedules of operations: measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
@@ -116,6 +117,8 @@ pub use chronorb_orb::log;
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
+#[cfg(feature = "schedule")]
+pub use chronorb_orb::schedule;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
     BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure,
@@ -155,8 +158,8 @@ pub mod data {
 /// Snapshots of a running ORB, and the stages of its requests.
 pub mod observe {
     pub use chronorb_orb::{
-        Activity, LaneSnapshot, PoolSnapshot, Scheduling, Snapshot, Stage, StageProbe,
-        ThreadSnapshot,
+        Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, Scheduling, Snapshot, Stage,
+        StageProbe, ThreadSnapshot,
     };
 }
 

@@ -1,10 +1,11 @@
 //! The changes between two reports of a monitor.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chronorb_orb::monitor::{Report, Strategy};
 use chronorb_orb::rtcorba::Priority;
-use chronorb_orb::{Activity, LaneSnapshot, ThreadSnapshot};
+use chronorb_orb::{Activity, LaneSnapshot, OperationSnapshot, ThreadSnapshot};
 use chronorb_rt::Scheduling;
 use serde::Serialize;
 
@@ -24,6 +25,30 @@ pub(super) struct OrbView {
     pub(super) incidents: BTreeMap<String, IncidentView>,
     pub(super) lanes: Vec<LaneView>,
     pub(super) other_threads: Vec<ThreadView>,
+    /// The measured operations.
+    pub(super) operations: Vec<OperationView>,
+}
+
+/// A measured operation. Rates, counts and times are those of the interval, except for the maxima.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct OperationView {
+    /// The scoped name.
+    pub(super) name: String,
+    pub(super) requests_per_s: f64,
+    pub(super) execution_p50_us: Option<f64>,
+    pub(super) execution_p99_us: Option<f64>,
+    pub(super) worst_execution_us: f64,
+    pub(super) budget_us: Option<f64>,
+    pub(super) overruns: u64,
+    pub(super) demoted: u64,
+    pub(super) skipped: u64,
+    pub(super) response_p50_us: Option<f64>,
+    pub(super) response_p99_us: Option<f64>,
+    pub(super) worst_response_us: f64,
+    pub(super) deadline_us: Option<f64>,
+    /// Responses after the deadline.
+    pub(super) late: u64,
+    pub(super) lateness_p99_us: Option<f64>,
 }
 
 /// The incidents of a cause.
@@ -115,6 +140,15 @@ impl OrbView {
                 .iter()
                 .map(|thread| ThreadView::between(&[], thread, seconds))
                 .collect(),
+            operations: after
+                .operations
+                .iter()
+                .map(|operation| {
+                    let mut known = before.operations.iter();
+                    let earlier = known.find(|known| is_same(known, operation));
+                    OperationView::between(earlier, operation, seconds)
+                })
+                .collect(),
         }
     }
 
@@ -125,13 +159,58 @@ impl OrbView {
     }
 }
 
+/// Whether two snapshots are of one operation.
+fn is_same(one: &OperationSnapshot, other: &OperationSnapshot) -> bool {
+    (&one.interface, &one.operation) == (&other.interface, &other.operation)
+}
+
+impl OperationView {
+    fn between(
+        before: Option<&OperationSnapshot>,
+        after: &OperationSnapshot,
+        seconds: f64,
+    ) -> Self {
+        let times = |times: fn(&OperationSnapshot) -> &[(Duration, u64)]| {
+            Times::between(before.map_or(&[][..], times), times(after))
+        };
+        let new = |count: fn(&OperationSnapshot) -> u64| {
+            count(after).saturating_sub(before.map_or(0, count))
+        };
+        let execution = times(|it| &it.execution);
+        let response = times(|it| &it.response);
+        let lateness = times(|it| &it.lateness);
+        let requests = before.map_or(0, |it| it.requests);
+        Self {
+            name: format!("{}::{}", after.interface, after.operation),
+            requests_per_s: per_second(requests, after.requests, seconds),
+            execution_p50_us: execution.quantile_us(0.5),
+            execution_p99_us: execution.quantile_us(0.99),
+            worst_execution_us: microseconds(after.worst_execution),
+            budget_us: after.budget.map(microseconds),
+            overruns: new(|it| it.overruns),
+            demoted: new(|it| it.demoted),
+            skipped: new(|it| it.skipped),
+            response_p50_us: response.quantile_us(0.5),
+            response_p99_us: response.quantile_us(0.99),
+            worst_response_us: microseconds(after.worst_response),
+            deadline_us: after.deadline.map(microseconds),
+            late: lateness.count(),
+            lateness_p99_us: lateness.quantile_us(0.99),
+        }
+    }
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
 impl LaneView {
     fn between(before: Option<&LaneSnapshot>, after: &LaneSnapshot, seconds: f64) -> Self {
         let rate = |count: fn(&LaneSnapshot) -> u64| {
             let earlier = before.map_or(0, count);
             per_second(earlier, count(after), seconds)
         };
-        let times = Times::between(before, after);
+        let times = Times::between(before.map_or(&[][..], |lane| &lane.times), &after.times);
         let threads_before = before.map_or(&[][..], |lane| &lane.threads);
         let busy = after.threads.iter();
         Self {
@@ -192,14 +271,14 @@ fn per_second(earlier: u64, later: u64, seconds: f64) -> f64 {
 struct Times(BTreeMap<u64, u64>);
 
 impl Times {
-    fn between(before: Option<&LaneSnapshot>, after: &LaneSnapshot) -> Self {
-        let counts = |lane: &LaneSnapshot| -> BTreeMap<u64, u64> {
-            let times = lane.times.iter();
+    fn between(before: &[(Duration, u64)], after: &[(Duration, u64)]) -> Self {
+        let counts = |times: &[(Duration, u64)]| -> BTreeMap<u64, u64> {
+            let times = times.iter();
             times
                 .map(|(below, count)| (below.as_nanos() as u64, *count))
                 .collect()
         };
-        let earlier = before.map(counts).unwrap_or_default();
+        let earlier = counts(before);
         let mut times = counts(after);
         for (below, count) in &mut times {
             *count = count.saturating_sub(earlier.get(below).copied().unwrap_or(0));
@@ -207,12 +286,15 @@ impl Times {
         Self(times)
     }
 
+    /// Returns the number of requests.
+    fn count(&self) -> u64 {
+        let counts = self.0.values();
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
     /// Returns the microseconds that a share of the requests stayed below, if there were any.
     fn quantile_us(&self, share: f64) -> Option<f64> {
-        let all: u64 = self
-            .0
-            .values()
-            .fold(0, |sum, count| sum.saturating_add(*count));
+        let all = self.count();
         if all == 0 {
             return None;
         }
@@ -314,6 +396,48 @@ pub(super) mod tests {
         let both = [1.0, 2.0].map(|second| report(second, &[lane("1:0", 7, &times)]));
         let lane = &OrbView::between(&both[0], &both[1]).lanes[0];
         assert_eq!((lane.p50_us, lane.p99_us, lane.max_us), (None, None, None));
+    }
+
+    /// Returns a report of an operation with these execution times and late responses.
+    pub(crate) fn with_operation(second: f64, requests: u64, execution: &[(u64, u64)]) -> Report {
+        let times = |times: &[(u64, u64)]| {
+            let times = times.iter();
+            times
+                .map(|(below, count)| json!({ "below_ns": below, "count": count }))
+                .collect::<Vec<_>>()
+        };
+        let mut report = report(second, &[]);
+        let operation = json!({
+            "interface": "Flight::Navigator", "operation": "position", "scheduled_as": null,
+            "requests": requests, "execution": times(execution), "worst_execution_ns": 640_000,
+            "response": times(execution), "worst_response_ns": 1_250_000,
+            "lateness": times(&[(20_000, requests / 10)]), "budget_ns": 500_000,
+            "deadline_ns": 1_000_000, "overruns": requests / 10, "demoted": 0,
+            "skipped": requests / 5,
+        });
+        report.operations = vec![serde_json::from_value(operation).expect("its form")];
+        report
+    }
+
+    #[test]
+    fn an_operation_has_the_counts_and_times_of_the_interval() {
+        let before = with_operation(1.0, 100, &[(1_000_000_000, 1)]);
+        let after = with_operation(3.0, 300, &[(16_000, 98), (640_000, 2), (1_000_000_000, 1)]);
+        let view = &OrbView::between(&before, &after).operations[0];
+        assert_eq!(view.name, "Flight::Navigator::position");
+        assert_eq!(
+            (view.requests_per_s, view.overruns, view.skipped),
+            (100.0, 20, 40)
+        );
+        assert_eq!(
+            (view.execution_p50_us, view.execution_p99_us),
+            (Some(16.0), Some(640.0))
+        );
+        assert_eq!(
+            (view.worst_execution_us, view.budget_us),
+            (640.0, Some(500.0))
+        );
+        assert_eq!((view.late, view.lateness_p99_us), (20, Some(20.0)));
     }
 
     #[test]

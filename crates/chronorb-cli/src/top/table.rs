@@ -4,7 +4,7 @@ use chronorb_orb::Activity;
 use chronorb_orb::monitor::Strategy;
 use chronorb_rt::{Policy, Scheduling};
 
-use super::rates::{LaneView, OrbView, ThreadView};
+use super::rates::{LaneView, OperationView, OrbView, ThreadView};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
 
 /// The space for the lines.
@@ -98,8 +98,58 @@ pub(super) fn lines(view: &OrbView, layout: Layout) -> Vec<Line> {
         let threads = view.other_threads.iter();
         lines.extend(threads.map(|thread| thread_line(thread, layout, false)));
     }
+    if !view.operations.is_empty() {
+        lines.push(Line::default());
+        lines.extend(operations(&view.operations, layout.width));
+    }
     lines
 }
+
+/// Renders the measured operations, below their titles.
+fn operations(operations: &[OperationView], width: usize) -> Vec<Line> {
+    let longest = operations.iter().map(|it| it.name.chars().count()).max();
+    let left = width.saturating_sub(OPERATION_FIXED).max(LEAST_OPERATION);
+    let name = longest.unwrap_or(0).clamp(LEAST_OPERATION, left);
+    let titles = format!(
+        "{:<name$} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}",
+        "OPERATION", "REQ/S", "C50", "CMAX", "BUDG", "OVER", "SKIP", "R50", "RMAX", "DEADL", "LATE",
+    );
+    let line = |it: &OperationView| {
+        let maybe = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), time);
+        let wrong = |count: u64| if count > 0 { Look::Wrong } else { Look::Plain };
+        let execution = [
+            number(it.requests_per_s),
+            maybe(it.execution_p50_us),
+            time(it.worst_execution_us),
+            maybe(it.budget_us),
+        ];
+        let response = [
+            maybe(it.response_p50_us),
+            time(it.worst_response_us),
+            maybe(it.deadline_us),
+        ];
+        let columns = |texts: &[String]| -> String {
+            texts.iter().map(|text| format!(" {text:>5}")).collect()
+        };
+        Line::of(
+            Look::Title,
+            format!("{:<name$}", cut_front(&plain(&it.name), name)),
+        )
+        .and(Look::Plain, columns(&execution))
+        .and(wrong(it.overruns), format!(" {:>5}", count(it.overruns)))
+        .and(wrong(it.skipped), format!(" {:>5}", count(it.skipped)))
+        .and(Look::Plain, columns(&response))
+        .and(wrong(it.late), format!(" {:>5}", count(it.late)))
+    };
+    let titles = Line::of(Look::Title, titles);
+    std::iter::once(titles)
+        .chain(operations.iter().map(line))
+        .collect()
+}
+
+const LEAST_OPERATION: usize = "OPERATION".len();
+/// Ten columns of five characters with their gaps.
+const OPERATION_FIXED: usize = 10 * 6;
 
 fn head(view: &OrbView, layout: Layout) -> Vec<Line> {
     let strategy = match view.strategy {
@@ -325,7 +375,7 @@ fn short(scheduling: Scheduling) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rates::tests::{lane, report};
+    use super::super::rates::tests::{lane, report, with_operation};
     use super::*;
 
     fn view() -> OrbView {
@@ -363,6 +413,27 @@ mod tests {
                 "  monitor quotes                         80 other   0-1      monitoring",
             ]
         );
+    }
+
+    #[test]
+    fn each_operation_is_one_line() {
+        let before = with_operation(1.0, 100, &[]);
+        let after = with_operation(2.0, 200, &[(16_000, 98), (640_000, 2)]);
+        let text = shown(&OrbView::between(&before, &after), 100);
+        let at = text.iter().position(|line| line.starts_with("OPERATION"));
+        let at = at.expect("there are measured operations");
+        assert_eq!(
+            text[at..],
+            [
+                "OPERATION                   REQ/S   C50  CMAX  BUDG  OVER  SKIP   R50  RMAX DEADL  LATE",
+                "Flight::Navigator::position   100  16us 640us 500us    10    20  16us 1.2ms 1.0ms    10",
+            ]
+        );
+        for width in [1, 70, 80] {
+            for line in shown(&OrbView::between(&before, &after), width) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn each_feature_with_settings_is_in_the_table() {
         ("ssliop", cfg!(feature = "ssliop")),
         ("riop", cfg!(feature = "riop")),
         ("faults", cfg!(feature = "faults")),
+        ("schedule", cfg!(feature = "schedule")),
         ("trace", cfg!(feature = "trace")),
     ] {
         assert_eq!(missing(feature), !is_on, "{feature}");

@@ -484,9 +484,26 @@ settings! {
         "FILE: a recording of all connections", ["trace", &["off"]] => Text(wrapping::trace_file);
     "trace_size", "-ORBTraceSize",
         "OCTETS: the size of a recording", ["trace", &[]] => Text(wrapping::trace_size);
+    "measure", "-ORBMeasure", "one request in so many of each operation is measured; 0 for none",
+        ["schedule", &["0"]] => U32(place!(measure), 0, 1 << 20);
+    "overrun", "-ORBOverrun",
+        "off|log|demote|skip: operations that exceed their budgets [off]", ["schedule", &["off"]] =>
+        Text(overrun);
     "max_main_thread_requests", "-ORBMaxMainThreadRequests",
         "requests that wait for the main thread" =>
         Usize(place!(max_main_thread_requests), 1, 1 << 20);
+}
+
+#[cfg(feature = "schedule")]
+fn overrun(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.overrun = match text {
+        "off" => None,
+        text => Some(
+            text.parse()
+                .map_err(|_| format!("{text:?} is not off, log, demote or skip"))?,
+        ),
+    };
+    Ok(())
 }
 
 #[cfg(feature = "monitor")]

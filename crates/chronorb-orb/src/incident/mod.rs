@@ -85,6 +85,12 @@ incidents! {
     PanickedServant => "panicked servant",
     /// Other code of the application that panicked in a thread of a lane; the connection ends.
     PanickedApplication => "panicked application",
+    /// An operation that used more processor time than its budget; the number is that of the
+    /// nanoseconds above it.
+    Overrun => "overrun",
+    /// The end of a budget cannot be noticed while its operation runs, so that its thread is not
+    /// lowered.
+    UnenforcedBudget => "unenforced budget",
     /// A right that the process lacks, so that priorities are not those that were asked for.
     MissingRights => "missing rights",
     /// A setting that makes the ORB less safe than it looks.

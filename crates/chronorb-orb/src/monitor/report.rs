@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
-use crate::observe::{Activity, PoolSnapshot, ThreadSnapshot};
+use crate::observe::{Activity, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::server;
 
 /// The version of [`Report`]. It changes when a field is removed or changes its meaning; clients
@@ -50,6 +50,9 @@ pub struct Report {
     /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the
     /// monitor is one.
     pub other_threads: Vec<ThreadSnapshot>,
+    /// The measured operations; empty if the ORB measures none.
+    #[serde(default)]
+    pub operations: Vec<OperationSnapshot>,
 }
 
 /// The way in which the threads of pools share the work.
@@ -130,6 +133,7 @@ impl Report {
                 .filter(|thread| !in_lanes.contains(&thread.tid))
                 .map(of_other)
                 .collect(),
+            operations: snapshot.operations,
         }
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ThreadpoolStrategy;
 use crate::incident::Incident;
+use crate::observe::OperationSnapshot;
 use crate::rtcorba::Priority;
 
 /// The state of an ORB: its thread pools, and waiting threads.
@@ -26,6 +27,9 @@ pub struct Snapshot {
     pub incidents: Vec<(Incident, u64)>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,
+    /// The measured operations, in the order of their names; none without `-ORBMeasure` and
+    /// `-ORBOverrun`.
+    pub operations: Vec<OperationSnapshot>,
 }
 
 /// The state of a thread pool.
@@ -140,7 +144,7 @@ impl Activity {
 
 /// The form of times in a monitor's report.
 #[cfg(feature = "monitor")]
-mod times {
+pub(super) mod times {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -152,7 +156,7 @@ mod times {
         count: u64,
     }
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(in crate::observe) fn serialize<S: Serializer>(
         times: &[(Duration, u64)],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -162,7 +166,7 @@ mod times {
         }))
     }
 
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+    pub(in crate::observe) fn deserialize<'d, D: Deserializer<'d>>(
         deserializer: D,
     ) -> Result<Vec<(Duration, u64)>, D::Error> {
         let classes = Vec::<TimeClass>::deserialize(deserializer)?.into_iter();

@@ -189,6 +189,15 @@ impl Orb {
         server::snapshot(&self.core)
     }
 
+    /// Changes the share of requests that are measured: one in `one_in` of each operation, none
+    /// for 0. Returns `false`, and changes nothing, for an ORB that began without
+    /// [`measure`](OrbConfig::measure) and an overrun policy: its requests have no place for it.
+    #[cfg(feature = "schedule")]
+    pub fn measure(&self, one_in: u32) -> bool {
+        let meter = self.core.meter.as_deref();
+        meter.map(|meter| meter.set_one_in(one_in)).is_some()
+    }
+
     /// The endpoints at which the lanes listen now, and the proof that each asks of peers. An ORB
     /// listens from its first object or thread pool on; a pure client does not listen.
     pub fn listening(&self) -> ListeningEndpoints {

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol};
+#[cfg(feature = "schedule")]
+use chronorb_rt::Monotonic;
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
@@ -66,6 +68,9 @@ pub(super) struct QueuedWork {
     /// The lane that has read the message.
     pub(super) entrance: Arc<ServerLane>,
     pub(super) connection: Key,
+    /// The arrival of the message, where it is measured.
+    #[cfg(feature = "schedule")]
+    pub(super) arrived: Option<Monotonic>,
 }
 
 impl QueuedWork {
@@ -82,6 +87,8 @@ impl QueuedWork {
             core: core.clone(),
             entrance: entrance.clone(),
             connection,
+            #[cfg(feature = "schedule")]
+            arrived: core.meter.as_ref().and_then(|meter| meter.arrival()),
         }
     }
 }

@@ -17,6 +17,13 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         waiting_for_main_thread: core.main.waiting(),
         incidents: core.incidents.counts().collect(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
+        #[cfg(feature = "schedule")]
+        operations: core
+            .meter
+            .as_ref()
+            .map_or(Vec::new(), |meter| meter.snapshot()),
+        #[cfg(not(feature = "schedule"))]
+        operations: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, PiMutex};
 
 use crate::core::Core;
-use crate::observe::Activity;
+use crate::observe::{Activity, TimeHistogram};
 
 /// Whether a new lane measures times from the start.
 pub(super) fn are_times_wanted(core: &Core) -> bool {
@@ -22,7 +22,7 @@ pub(super) struct ThreadWatch {
     pub(super) tid: AtomicU32,
     activity: AtomicU32,
     served: AtomicU64,
-    times: Times,
+    times: TimeHistogram,
 }
 
 impl ThreadWatch {
@@ -32,7 +32,7 @@ impl ThreadWatch {
             tid: AtomicU32::new(0),
             activity: AtomicU32::new(0),
             served: AtomicU64::new(0),
-            times: Times::new(),
+            times: TimeHistogram::new(),
         }
     }
 
@@ -68,7 +68,7 @@ pub(super) struct LaneWatch {
     /// Requests of threads that have ended.
     served_before: AtomicU64,
     /// The times of those requests.
-    times_before: Times,
+    times_before: TimeHistogram,
     pub(super) accepted: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) borrowed: AtomicU64,
@@ -83,7 +83,7 @@ impl LaneWatch {
         Self {
             threads: PiMutex::default(),
             served_before: AtomicU64::new(0),
-            times_before: Times::new(),
+            times_before: TimeHistogram::new(),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             borrowed: AtomicU64::new(0),
@@ -126,74 +126,7 @@ impl LaneWatch {
     /// The service times since they are measured, as upper bounds and their counts.
     pub(super) fn times(&self) -> Vec<(Duration, u64)> {
         let threads = self.threads.lock();
-        (0..BUCKETS)
-            .map(|bucket| {
-                let count: u64 = threads.iter().map(|t| t.times.count(bucket)).sum();
-                (upper_bound(bucket), count + self.times_before.count(bucket))
-            })
-            .filter(|(_, count)| *count > 0)
-            .collect()
-    }
-}
-
-/// Counts of times in buckets, four for each power of two.
-struct Times([AtomicU64; BUCKETS]);
-
-impl Times {
-    fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; BUCKETS])
-    }
-
-    fn note(&self, time: Duration) {
-        let count = &self.0[bucket_of(time.as_nanos() as u64)];
-        // There is only one writer.
-        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    fn add(&self, other: &Self) {
-        for (count, other) in self.0.iter().zip(&other.0) {
-            count.fetch_add(other.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-
-    fn count(&self, bucket: usize) -> u64 {
-        self.0[bucket].load(Ordering::Relaxed)
-    }
-}
-
-/// Four buckets for each power of two, up to half a minute.
-const BUCKETS: usize = 4 * 35;
-
-fn bucket_of(nanoseconds: u64) -> usize {
-    if nanoseconds < 4 {
-        return nanoseconds as usize;
-    }
-    let power = nanoseconds.ilog2() as usize;
-    let quarter = (nanoseconds >> (power - 2)) as usize & 3;
-    (4 * (power - 1) + quarter).min(BUCKETS - 1)
-}
-
-/// The least time that is too long for a bucket.
-fn upper_bound(bucket: usize) -> Duration {
-    let next = bucket + 1;
-    let nanoseconds = match next {
-        0..4 => next as u64,
-        _ => (4 + (next as u64 & 3)) << (next / 4 - 1),
-    };
-    Duration::from_nanos(nanoseconds)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_time_is_below_the_bound_of_its_bucket_and_not_below_that_of_the_one_before() {
-        for nanoseconds in (0..10_000).chain([1 << 20, (1 << 30) - 1, 1 << 34]) {
-            let bucket = bucket_of(nanoseconds);
-            let time = Duration::from_nanos(nanoseconds);
-            assert!(time < upper_bound(bucket), "{nanoseconds} in {bucket}");
-            assert!(bucket == 0 || time >= upper_bound(bucket - 1));
-        }
+        let present = threads.iter().map(|thread| &thread.times);
+        TimeHistogram::sums(present.chain([&self.times_before]))
     }
 }

@@ -36,6 +36,8 @@ use crate::incident::Incident;
 use crate::observe::{Activity, Stage};
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::OwnPriority;
+#[cfg(feature = "schedule")]
+use crate::schedule::Meter;
 use crate::upcall::{Parks, Role, Thread};
 
 /// Returns a frame and an arena for replies.
@@ -326,6 +328,8 @@ impl Worker {
         if request.waited.is_some() && parks == Parks::Yes {
             self.thread.parks = Parks::Again;
         }
+        #[cfg(feature = "schedule")]
+        Meter::set_arrival(request.work.arrived);
         // As for a request that a thread has read itself, a panic of application code ends the
         // connection: the client must not wait for an answer.
         let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
@@ -333,6 +337,8 @@ impl Worker {
             Some(exception) => self.refuse(at, request.header, exception),
         }))
         .unwrap_or(Err(End::Lost));
+        #[cfg(feature = "schedule")]
+        Meter::set_arrival(None);
         self.thread.parks = parks;
         std::mem::swap(&mut self.request, &mut request.message);
         let mut frame = Frame::new(0, 0);

@@ -121,6 +121,8 @@ mod server {
     mod hostile;
     mod idle;
     mod listening;
+    #[cfg(feature = "schedule")]
+    mod measured;
     #[cfg(feature = "monitor")]
     mod monitor;
     mod stack;

@@ -1,5 +1,6 @@
 //! Threads, their scheduling, the rights that it needs, and signals.
 
+pub(crate) mod budget;
 pub(crate) mod reservation;
 pub(crate) mod rights;
 pub(crate) mod scheduling;

@@ -91,6 +91,15 @@ pub fn sleep_until(instant: Monotonic) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &request) == Err(Errno::INTR) {}
 }
 
+/// Returns the processor time that the calling thread has used (`CLOCK_THREAD_CPUTIME_ID`). One
+/// system call.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    // A time that was used is never negative, and has less than a second of nanoseconds.
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
 /// The time at which a wait gives up. Every wait of the ORB has one.
 ///
 /// While more than a second is left it is kept to a hundredth: it may be later than asked for,

@@ -1,0 +1,16 @@
+//! Schedules at run time: priorities of operations by look-up, their measurement, and overruns.
+//!
+//! A schedule is computed before the program starts. At run time nothing is computed: a
+//! [`ScheduleTable`] gives priority, subpriority and preemption level of an operation by its index.
+//! The ORB measures the execution of operations ([`OperationSnapshot`](crate::OperationSnapshot)),
+//! and applies an [`OverrunPolicy`] to those that exceed their budgets.
+
+mod meter;
+mod names;
+mod operations;
+mod overrun;
+mod table;
+
+pub(crate) use meter::Meter;
+pub use overrun::OverrunPolicy;
+pub use table::{OperationHandle, OperationSchedule, ScheduleTable, TableError};
