@@ -103,9 +103,10 @@ pub(crate) fn look_ups_main(order: &str) -> Result<(), LabError> {
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
     let chosen = tables.iter().map(|table| {
         let step = (table.len() / LOOKED_UP as usize).max(1);
-        let all = table.iter().step_by(step).cycle().take(LOOKED_UP as usize);
-        all.map(|(handle, name, _)| (handle, name.to_owned()))
-            .unzip()
+        let all = table.iter().step_by(step);
+        let all = all.map(|(handle, name, _)| (handle, name.to_owned()));
+        let all: Vec<_> = all.collect();
+        all.into_iter().cycle().take(LOOKED_UP as usize).unzip()
     });
     let chosen: Vec<(Vec<_>, Vec<_>)> = chosen.collect();
     // What happens only once is not counted.
