@@ -150,8 +150,9 @@ pub(crate) enum LabCommand {
     /// priorities, earliest deadline, least laxity and maximum urgency, and run on the lanes of a
     /// server for fixed priorities. The instructions of a look-up in the run-time scheduler are
     /// counted (x3). Three task sets have their response times analysed, simulated and measured
-    /// (x9). An operation exceeds its budget under each policy for overruns (x11). Ends with tables, the claims about the figures with their verdicts, and a
-    /// report with plots. Takes less than two minutes, with --short less than half of one.
+    /// (x9). An operation exceeds its budget under each policy for overruns (x11). Ends with
+    /// tables, the claims about the figures with their verdicts, and a report with plots. Takes
+    /// about two minutes, with --short half of one.
     #[command(after_help = SCHEDULING_EXAMPLES)]
     Scheduling(SchedulingArguments),
 

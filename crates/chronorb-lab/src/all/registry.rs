@@ -31,7 +31,7 @@ pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
     RegistryEntry::of::<Overtake>(20, 360),
     RegistryEntry::of::<Protocols>(90, 720),
     RegistryEntry::of::<RealTimeIo>(120, 900),
-    RegistryEntry::of::<Scheduling>(20, 100),
+    RegistryEntry::of::<Scheduling>(30, 130),
     RegistryEntry::of::<ThreadPools>(60, 1_200),
     RegistryEntry::of::<Throughput>(20, 240),
     RegistryEntry::of::<TimeProbes>(10, 30),

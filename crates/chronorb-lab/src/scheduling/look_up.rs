@@ -51,8 +51,8 @@ pub(super) fn measure() -> Result<LookUpFigures, LabError> {
         sizes: SIZES.to_vec(),
     };
     let (mut child, thread): (_, LookUpThread) = Child::start("look-ups", LOOK_UPS, &order)?;
-    // An empty span, and two spans of each table.
-    let marks = 2 + 2 * SIZES.len();
+    // An empty span; for each table, one before its look-ups and two of them.
+    let marks = 2 + 3 * SIZES.len();
     let counter = match StepCounter::attach(thread.tid, marks) {
         Err(error @ TraceError::Refused(_)) => {
             child.tell(&())?;
@@ -74,11 +74,11 @@ pub(super) fn measure() -> Result<LookUpFigures, LabError> {
         let instructions = span.saturating_sub(*empty) as f64 / f64::from(LOOKED_UP);
         (instructions * 10.0).round() / 10.0
     };
-    let tables = SIZES.into_iter().zip(spans.chunks_exact(2));
+    let tables = SIZES.into_iter().zip(spans.chunks_exact(3));
     let tables = tables.map(|(operations, spans)| LookUpRow {
         operations,
-        by_handle: each(spans[0]),
-        by_name: each(spans[1]),
+        by_handle: each(spans[1]),
+        by_name: each(spans[2]),
     });
     Ok(LookUpFigures {
         tables: tables.collect(),
@@ -120,6 +120,7 @@ pub(crate) fn look_ups_main(order: &str) -> Result<(), LabError> {
     step_mark();
     step_mark();
     for (table, (handles, names)) in tables.iter().zip(&chosen) {
+        step_mark();
         by_handle(table, handles);
         step_mark();
         by_name(table, names);
@@ -151,4 +152,4 @@ pub(crate) const LOOK_UPS: &str = "scheduling-look-ups";
 /// The sizes of the tables.
 const SIZES: [u32; 4] = [10, 100, 1_000, 10_000];
 /// The look-ups that are counted in each table.
-const LOOKED_UP: u32 = 64;
+const LOOKED_UP: u32 = 16;

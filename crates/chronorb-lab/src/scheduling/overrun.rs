@@ -96,7 +96,7 @@ pub(crate) fn overrun_server_main(order: &str) -> Result<(), LabError> {
     let mut config = OrbConfig::read(&mut arguments).map_err(LabError::work(STARTING))?;
     let mut budget = OperationSchedule::new(priority(1), 0, 0);
     budget.budget = Some(order.budget);
-    let table = ScheduleTable::new([("Lab::Burst::burst".to_owned(), budget)]);
+    let table = ScheduleTable::new([("Lab::Burst::compute".to_owned(), budget)]);
     config.schedule_table = Some(Arc::new(table.map_err(LabError::work(STARTING))?));
     let orb = Orb::with_config(config).map_err(LabError::work(STARTING))?;
     let serving = order.spec.offer(&orb)?;

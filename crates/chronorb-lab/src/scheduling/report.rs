@@ -307,7 +307,7 @@ fn look_up_finding(look_ups: &LookUpFigures) -> Option<String> {
 /// Returns the instructions of look-ups by the size of the table.
 fn look_up_chart(look_ups: &LookUpFigures) -> Chart {
     let caption = "User-space instructions of one look-up in the run-time scheduler, the mean of \
-                   64 operations.";
+                   16 operations.";
     let line = |mark, name, of: fn(&LookUpRow) -> f64| {
         Series::of_groups(mark, name, look_ups.tables.iter().map(|row| Some(of(row))))
     };
