@@ -232,7 +232,15 @@ pub struct OrbConfig {
     /// that does not name another; `None` for no measurement of them.
     #[cfg(feature = "schedule")]
     pub overrun: Option<OverrunPolicy>,
-    /// The operations of the schedule, by which budgets and deadlines are known.
+    /// `-ORBSchedule FILE`: the schedule that the ORB starts with, or its lock file.
+    #[cfg(feature = "schedule")]
+    pub schedule: Option<PathBuf>,
+    /// `-ORBScheduleNode NAME`: the node of the schedule that this program is; by default the only
+    /// one, or the one named as the [ORB](Self::orb_id).
+    #[cfg(feature = "schedule")]
+    pub schedule_node: Option<String>,
+    /// The operations of the schedule, by which budgets and deadlines are known. Those of
+    /// [`schedule`](Self::schedule) replace them.
     #[cfg(feature = "schedule")]
     pub schedule_table: Option<std::sync::Arc<ScheduleTable>>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
@@ -316,6 +324,10 @@ impl Default for OrbConfig {
             measure: 0,
             #[cfg(feature = "schedule")]
             overrun: None,
+            #[cfg(feature = "schedule")]
+            schedule: None,
+            #[cfg(feature = "schedule")]
+            schedule_node: None,
             #[cfg(feature = "schedule")]
             schedule_table: None,
             max_main_thread_requests: 256,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-#[cfg(feature = "monitor")]
+#[cfg(any(feature = "monitor", feature = "schedule"))]
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,7 +26,7 @@ use crate::protocol::{self, Registry};
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
 #[cfg(feature = "schedule")]
-use crate::schedule::Meter;
+use crate::schedule::{ActiveSchedule, Meter};
 use crate::server::{MainThread, ServerState};
 
 /// The state of an ORB. Object references, POAs and threads keep it alive.
@@ -49,6 +49,9 @@ pub(crate) struct Core {
     pub(crate) main: MainThread,
     pub(crate) initial_references: InitialReferences,
     pub(crate) client: ClientState,
+    /// The schedule that it has started with.
+    #[cfg(feature = "schedule")]
+    pub(crate) schedule: OnceLock<ActiveSchedule>,
     /// Measures operations, where a setting asks for it.
     #[cfg(feature = "schedule")]
     pub(crate) meter: Option<Arc<Meter>>,
@@ -80,6 +83,8 @@ impl Core {
         #[cfg(feature = "schedule")]
         let meter = Meter::of(&mut config, &incidents);
         Arc::new(Self {
+            #[cfg(feature = "schedule")]
+            schedule: OnceLock::new(),
             #[cfg(feature = "schedule")]
             meter,
             number,

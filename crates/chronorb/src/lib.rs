@@ -88,7 +88,7 @@
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
-//! | `schedule` | on | schedules of operations: measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
+//! | `schedule` | on | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "access")]
 use std::path::Path;
-#[cfg(any(feature = "ssliop", feature = "riop"))]
+#[cfg(any(feature = "ssliop", feature = "riop", feature = "schedule"))]
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -486,12 +486,28 @@ settings! {
         "OCTETS: the size of a recording", ["trace", &[]] => Text(wrapping::trace_size);
     "measure", "-ORBMeasure", "one request in so many of each operation is measured; 0 for none",
         ["schedule", &["0"]] => U32(place!(measure), 0, 1 << 20);
+    "schedule", "-ORBSchedule",
+        "FILE: the schedule to start with", ["schedule", &[]] => Text(schedule);
+    "schedule_node", "-ORBScheduleNode",
+        "NAME: the node of the schedule that this program is", ["schedule", &[]] =>
+        Text(schedule_node);
     "overrun", "-ORBOverrun",
         "off|log|demote|skip: operations that exceed their budgets [off]", ["schedule", &["off"]] =>
         Text(overrun);
     "max_main_thread_requests", "-ORBMaxMainThreadRequests",
         "requests that wait for the main thread" =>
         Usize(place!(max_main_thread_requests), 1, 1 << 20);
+}
+
+#[cfg(feature = "schedule")]
+fn schedule(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    put_path(&mut config.schedule, text)
+}
+
+#[cfg(feature = "schedule")]
+fn schedule_node(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.schedule_node = Some(text.to_owned());
+    Ok(())
 }
 
 #[cfg(feature = "schedule")]
@@ -517,7 +533,7 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(any(feature = "ssliop", feature = "riop"))]
+#[cfg(any(feature = "ssliop", feature = "riop", feature = "schedule"))]
 fn put_path(place: &mut Option<PathBuf>, text: &str) -> Result<(), String> {
     *place = Some(text.into());
     Ok(())

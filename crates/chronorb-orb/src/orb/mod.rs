@@ -30,6 +30,10 @@ use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
+#[cfg(feature = "schedule")]
+use crate::schedule::{
+    ActiveSchedule, ClientScheduler, LoadedSchedule, ServerScheduler, StartError,
+};
 use crate::server::{self, ListeningEndpoints, Watcher};
 
 pub use ready::NotifyError;
@@ -58,6 +62,10 @@ pub enum InitError {
     /// There is no memory for one arena of `-ORBArenaSize`.
     #[error("there is no memory for an arena of {0} octets (-ORBArenaSize)")]
     NoMemoryForArena(usize),
+    /// `-ORBSchedule` names a schedule that the ORB cannot start with.
+    #[cfg(feature = "schedule")]
+    #[error("-ORBSchedule: {0}")]
+    Schedule(#[from] StartError),
     /// `-ORBMonitor` asks for a monitor, which cannot be made.
     #[cfg(feature = "monitor")]
     #[error("the monitor cannot be made: {0}")]
@@ -91,7 +99,7 @@ impl Orb {
     /// Those of [`init`](Self::init).
     pub fn with_config(
         #[cfg_attr(
-            not(feature = "access"),
+            not(any(feature = "access", feature = "schedule")),
             expect(unused_mut, reason = "a profile completes it")
         )]
         mut config: OrbConfig,
@@ -129,7 +137,18 @@ impl Orb {
             // A program with a subscriber of its own receives the events there.
             let _ = crate::log::install(&config).map(std::mem::forget);
         }
+        #[cfg(feature = "schedule")]
+        let schedule = LoadedSchedule::of(&mut config)?;
         let core = Core::new(config, protocols);
+        #[cfg(feature = "schedule")]
+        if let Some(schedule) = schedule {
+            let active = ActiveSchedule::start(&core, schedule).inspect_err(|_| {
+                // The lanes that were made before end.
+                let _ = shutdown::shutdown(&core, true);
+            })?;
+            // No other thread has the ORB yet, so the schedule was not set before.
+            let _ = core.schedule.set(active);
+        }
         #[cfg(feature = "ssliop")]
         if core.config.ssl.verify == chronorb_transport::tls::Verify::None {
             let incident = crate::incident::Incident::UnsafeSetting;
@@ -187,6 +206,20 @@ impl Orb {
     /// The present state of the ORB's thread pools, lanes and threads.
     pub fn snapshot(&self) -> Snapshot {
         server::snapshot(&self.core)
+    }
+
+    /// The scheduler of threads that call, by names of activities; `None` for an ORB that has not
+    /// started with a [schedule](OrbConfig::schedule).
+    #[cfg(feature = "schedule")]
+    pub fn client_scheduler(&self) -> Option<ClientScheduler> {
+        ClientScheduler::of(&self.core)
+    }
+
+    /// The scheduler of objects, by names of interfaces and operations; `None` for an ORB that has
+    /// not started with a [schedule](OrbConfig::schedule).
+    #[cfg(feature = "schedule")]
+    pub fn server_scheduler(&self) -> Option<ServerScheduler> {
+        ServerScheduler::of(&self.core)
     }
 
     /// Changes the share of requests that are measured: one in `one_in` of each operation, none

@@ -127,6 +127,20 @@ impl Poa {
         self.activate_as(id.into(), servant.into_servant(), Some(priority))
     }
 
+    /// Gives an object that is not active yet, or has this priority, the priority.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongPolicy`] where objects have no priorities of their own; those of
+    /// [`create_reference_with_id_and_priority`](Self::create_reference_with_id_and_priority).
+    #[cfg(feature = "schedule")]
+    pub(crate) fn schedule(&self, id: &ObjectId, priority: Priority) -> Result<(), ObjectError> {
+        if !self.declares_for_objects() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        self.check_priority(priority)?;
+        Ok(self.declare(id, priority)?)
+    }
+
     /// Returns the priority at which the POA's model serves a request for the object `id`, if it
     /// has one, and the object's own priority. `propagated` was received with the request, by an
     /// endpoint of this `ceiling`.

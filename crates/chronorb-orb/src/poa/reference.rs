@@ -12,7 +12,7 @@ use super::key::{Hint, ObjectKey, PoaKey, authenticated, slot};
 use super::profiles::ProfileContents;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
-#[cfg(feature = "diop")]
+#[cfg(any(feature = "diop", feature = "schedule"))]
 use crate::core::Core;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
@@ -56,6 +56,16 @@ impl Poa {
             return Err(ObjectError::WrongAdapter);
         }
         Ok(ObjectId::new(key.id))
+    }
+
+    /// Returns the POA and the id of an object of this ORB, by its reference; `None` for a foreign
+    /// reference, and where the POA does not exist.
+    #[cfg(feature = "schedule")]
+    pub(crate) fn of_reference(core: &Core, reference: &Object) -> Option<(Self, ObjectId)> {
+        let profile = reference.profile()?;
+        let key = ObjectKey::parse(&profile.key)?;
+        let found = core.poas.find(core.incarnation, &key)?;
+        Some((Self::clone(&found), ObjectId::new(key.id)))
     }
 
     /// Returns the servant of the object that a reference of this POA denotes: the active one, or

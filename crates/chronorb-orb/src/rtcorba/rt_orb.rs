@@ -182,6 +182,8 @@ impl RtOrb {
             laned: true,
             borrowing: pool.allow_borrowing,
             buffering: pool.request_buffering,
+            #[cfg(feature = "schedule")]
+            cpu: None,
         })
     }
 
@@ -202,6 +204,8 @@ impl RtOrb {
             laned: false,
             borrowing: false,
             buffering: pool.request_buffering,
+            #[cfg(feature = "schedule")]
+            cpu: None,
         })
     }
 

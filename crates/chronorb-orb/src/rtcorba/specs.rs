@@ -19,6 +19,9 @@ pub(crate) struct PoolSpec {
     pub(crate) laned: bool,
     pub(crate) borrowing: bool,
     pub(crate) buffering: Option<RequestBuffering>,
+    /// The processor of its threads, by the kernel's number; `None` for all.
+    #[cfg(feature = "schedule")]
+    pub(crate) cpu: Option<u32>,
 }
 
 /// The parts of a lane.

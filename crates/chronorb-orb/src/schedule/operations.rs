@@ -204,7 +204,7 @@ impl MeasuredOperation {
         let time = |worst: &AtomicU64| Duration::from_nanos(count(worst));
         let times = |histogram| TimeHistogram::sums(std::iter::once(histogram));
         OperationSnapshot {
-            interface: names::scoped(self.interface).unwrap_or(self.interface.to_owned()),
+            interface: names::scoped(self.interface).unwrap_or_else(|| self.interface.to_owned()),
             operation: self.name(),
             scheduled_as: self.scheduled_as.as_deref().map(str::to_owned),
             requests: count(&self.requests),

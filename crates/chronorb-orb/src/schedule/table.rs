@@ -19,11 +19,13 @@ pub struct OperationSchedule {
     pub priority: Priority,
     /// The order among operations of one priority; a greater one goes first.
     pub subpriority: u32,
-    /// The level of preemption: an operation preempts those of lower levels only.
+    /// The level of preemption, 0 for the most urgent one: an operation preempts those of greater
+    /// levels only.
     pub preemption_level: u32,
     /// The execution time that it is granted, if the schedule has one.
     pub budget: Option<Duration>,
-    /// The deadline of its response, from the arrival of the request.
+    /// The deadline of its response, from the arrival of the transaction that it belongs to; it is
+    /// measured from the arrival of the request.
     pub deadline: Option<Duration>,
     /// The treatment of requests after it exceeded the budget; `None` for that of the ORB.
     pub overrun: Option<OverrunPolicy>,

@@ -109,6 +109,8 @@ impl ServerPool {
             laned: false,
             borrowing: false,
             buffering: None,
+            #[cfg(feature = "schedule")]
+            cpu: None,
         };
         let endpoints = match &core.config.listen_endpoints[..] {
             [] => any_endpoints(core),
@@ -235,6 +237,8 @@ impl ServerPool {
                         size => size,
                     },
                     laned: spec.laned,
+                    #[cfg(feature = "schedule")]
+                    cpu: spec.cpu,
                 })
             })
             .collect::<Result<Vec<_>, SystemException>>()?;

@@ -86,11 +86,16 @@ pub(super) fn start_one(
     let watch = Arc::new(ThreadWatch::new(name.clone()));
     let (for_core, for_lane) = (core.clone(), lane.clone());
     lane.running.fetch_add(1, Ordering::AcqRel);
-    let spawned = ThreadBuilder::new(name)
+    let builder = ThreadBuilder::new(name)
         .scheduling(setup.scheduling)
         .stack_size(setup.stack_size)
-        .prefault_stack(true)
-        .spawn(move || run(&for_core, &for_lane, watch, part));
+        .prefault_stack(true);
+    #[cfg(feature = "schedule")]
+    let builder = match setup.cpu {
+        Some(cpu) => builder.affinity(&[cpu as usize]),
+        None => builder,
+    };
+    let spawned = builder.spawn(move || run(&for_core, &for_lane, watch, part));
     spawned.map(drop).map_err(|error| {
         lane.leave_one(core);
         no_thread(lane, &error)

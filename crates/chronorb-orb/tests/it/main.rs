@@ -125,6 +125,8 @@ mod server {
     mod measured;
     #[cfg(feature = "monitor")]
     mod monitor;
+    #[cfg(feature = "schedule")]
+    mod schedules;
     mod stack;
     mod system_calls;
 }

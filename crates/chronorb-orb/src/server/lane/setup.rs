@@ -23,6 +23,9 @@ pub(in crate::server) struct LaneSetup {
     pub(in crate::server) stack_size: usize,
     /// Whether its pool has lanes, so that all its requests are of one priority.
     pub(in crate::server) laned: bool,
+    /// The processor of its threads, by the kernel's number; `None` for all.
+    #[cfg(feature = "schedule")]
+    pub(in crate::server) cpu: Option<u32>,
 }
 
 thread_local! {

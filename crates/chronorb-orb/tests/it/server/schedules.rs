@@ -1,0 +1,334 @@
+//! ORBs that start with a schedule.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chronorb_orb::poa::{Policy, PriorityModel};
+use chronorb_orb::rtcorba::{Priority, SchedulingPolicy};
+use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
+use chronorb_orb::{InitError, Orb, OrbConfig, RealTimeMode, SystemExceptionKind, parse_endpoints};
+use chronorb_schedule::Schedule;
+use tempfile::TempDir;
+
+use crate::support::{Probe, ProbeSkeleton, add, priority};
+
+/// A node with a server of two interfaces, and one with a client.
+const SCHEDULE: &str = r#"
+    [[node]]
+    name = "server"
+    [[processor]]
+    name = "flight"
+    node = "server"
+    [[node]]
+    name = "client"
+    [[processor]]
+    name = "desk"
+    node = "client"
+
+    [[lane]]
+    name = "fast"
+    processor = "flight"
+    threads = 2
+    [[lane]]
+    name = "slow"
+    processor = "flight"
+
+    [[operation]]
+    name = "Test::Probe::add"
+    processor = "flight"
+    lane = "fast"
+    wcet = "1 ms"
+    [[operation]]
+    name = "Test::Probe::priority"
+    processor = "flight"
+    lane = "fast"
+    wcet = "1 ms"
+    [[operation]]
+    name = "Map::draw"
+    processor = "flight"
+    lane = "slow"
+    wcet = "10 ms"
+    period = "1 Hz"
+    [[operation]]
+    name = "Map::clear"
+    processor = "flight"
+    lane = "fast"
+    wcet = "1 ms"
+    period = "10 Hz"
+    [[operation]]
+    name = "Desk::update"
+    processor = "desk"
+    wcet = "1 ms"
+    period = "20 Hz"
+    calls = ["Test::Probe::add", "Test::Probe::priority"]
+"#;
+
+/// A schedule with its lock file, in a folder of its own.
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    fn new(text: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let this = Self { folder };
+        fs::write(this.schedule(), text).expect("written");
+        let schedule = Schedule::parse("flight.toml", text, &mut |_| Err("none".into()));
+        let schedule = schedule.expect("the schedule is sound");
+        let assignment = schedule.assign().expect("it can be assigned");
+        assert!(assignment.analysis.feasible);
+        let lock = assignment.lock_file(&schedule).to_string();
+        fs::write(this.lock(), lock).expect("written");
+        this
+    }
+
+    fn schedule(&self) -> PathBuf {
+        self.folder.path().join("flight.toml")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.folder.path().join("flight.rt.lock")
+    }
+}
+
+fn config(file: &Path, node: &str) -> OrbConfig {
+    let path = file.to_str().expect("UTF-8");
+    let mut args: Vec<String> = [
+        "-ORBSchedule",
+        path,
+        "-ORBListenEndpoints",
+        "iiop://127.0.0.1:0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if !node.is_empty() {
+        args.extend(["-ORBScheduleNode", node].map(str::to_owned));
+    }
+    OrbConfig::read(&mut args).expect("the options are correct")
+}
+
+fn start(file: &Path, node: &str) -> Orb {
+    Orb::with_config(config(file, node)).expect("the schedule fits")
+}
+
+fn refused(config: OrbConfig) -> StartError {
+    match Orb::with_config(config) {
+        Err(InitError::Schedule(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_orb_has_the_lanes_of_its_node() {
+    let files = Files::new(SCHEDULE);
+    let orb = start(&files.schedule(), "server");
+    let pools = orb.snapshot().pools;
+    assert_eq!(pools.len(), 1);
+    let lanes: Vec<_> = pools[0]
+        .lanes
+        .iter()
+        .map(|lane| (lane.priority, lane.seats))
+        .collect();
+    let table = orb.server_scheduler().expect("a schedule").table().cloned();
+    let table = table.expect("its operations");
+    let of = |name| {
+        table
+            .find(name)
+            .and_then(|it| table.get(it))
+            .map(|it| it.priority)
+    };
+    assert_eq!(lanes, [(of("Map::draw"), 1), (of("Test::Probe::add"), 2)]);
+    orb.shutdown(true).expect("no servant asks for it");
+    let client = start(&files.lock(), "client");
+    assert!(client.client_scheduler().is_some());
+    client.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn clients_and_servants_name_activities_and_interfaces() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.schedule(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let root = server.root_poa().expect("the ORB runs");
+    let poa = scheduler
+        .create_poa(&root, "flight", Some(root.manager()), &[])
+        .expect("the policies agree");
+    let servant = Arc::new(ProbeSkeleton(Arc::new(Probe::default())));
+    let object = scheduler
+        .serve(&poa, "Test::Probe", servant)
+        .expect("it activates");
+    root.manager().activate().expect("it was not deactivated");
+    let client = start(&files.schedule(), "client");
+    let text = server.object_to_string(&object);
+    let object = client.string_to_object(&text).expect("the reference reads");
+    let table = scheduler.table().expect("its operations");
+    let declared = table
+        .find("Test::Probe::priority")
+        .and_then(|it| table.get(it));
+    let declared = declared.expect("it is scheduled").priority;
+    std::thread::scope(|threads| {
+        let caller = threads.spawn(|| {
+            let activities = client.client_scheduler().expect("a schedule");
+            activities
+                .schedule_activity("Desk::update")
+                .expect("the client has it");
+            assert_eq!(add(&object, 1, 2), Ok(3));
+            let (corba, _) = priority(&object).expect("it is served");
+            assert_eq!(corba, declared.value());
+            let own = client.rt_current().priority().expect("it was set");
+            let table = activities.table().expect("its operations");
+            let entry = table.find("Desk::update").and_then(|it| table.get(it));
+            assert_eq!(Some(own), entry.map(|entry| entry.priority));
+        });
+        caller.join().expect("it does not panic");
+    });
+    let _ = client.shutdown(true);
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn names_that_the_schedule_does_not_have_are_unknown() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.schedule(), "server");
+    let activities = server.client_scheduler().expect("a schedule");
+    let error = activities
+        .schedule_activity("Desk::update")
+        .expect_err("of another node");
+    assert!(
+        matches!(error, ScheduleActivityError::UnknownName(_)),
+        "{error}"
+    );
+    let told = error.to_string();
+    assert!(
+        told.contains("no activity Desk::update on node server"),
+        "{told}"
+    );
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let root = server.root_poa().expect("the ORB runs");
+    let poa = scheduler
+        .create_poa(&root, "flight", None, &[])
+        .expect("the policies agree");
+    let reference = poa
+        .create_reference("IDL:Test/Probe:1.0")
+        .expect("system ids");
+    let error = scheduler
+        .schedule_object(&reference, "Nothing")
+        .expect_err("it is unknown");
+    assert!(
+        matches!(error, ScheduleObjectError::UnknownName(_)),
+        "{error}"
+    );
+    let error = scheduler
+        .schedule_object(&reference, "Map")
+        .expect_err("it has two");
+    assert!(
+        matches!(error, ScheduleObjectError::SeveralPriorities(_)),
+        "{error}"
+    );
+    scheduler
+        .schedule_object(&reference, "Map::draw")
+        .expect("the lane is there");
+    let error = scheduler
+        .schedule_object(&reference, "Map::clear")
+        .expect_err("it has one");
+    let ScheduleObjectError::System(exception) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(exception.kind, SystemExceptionKind::BadInvOrder);
+    let processor = scheduler.on_processor("desk").expect_err("of another node");
+    assert!(
+        processor.to_string().contains("processor desk"),
+        "{processor}"
+    );
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn policies_of_the_application_come_first() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.schedule(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let root = server.root_poa().expect("the ORB runs");
+    let lane = server.snapshot().pools[0].lanes[0]
+        .priority
+        .expect("lanes have one");
+    let model = Policy::PriorityModel(PriorityModel::ClientPropagated, lane);
+    let poa = scheduler
+        .create_poa(&root, "own", None, &[model])
+        .expect("the policies agree");
+    let reference = poa
+        .create_reference("IDL:Test/Probe:1.0")
+        .expect("system ids");
+    let error = scheduler
+        .schedule_object(&reference, "Map::draw")
+        .expect_err("by clients");
+    assert!(matches!(error, ScheduleObjectError::WrongPolicy), "{error}");
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn settings_that_contradict_the_schedule_are_refused_with_both_places() {
+    let files = Files::new(SCHEDULE);
+    let file = files.schedule();
+    let lock = files.lock();
+    let off = |config: &mut OrbConfig| config.real_time = RealTimeMode::Off;
+    let other = |config: &mut OrbConfig| config.scheduling_policy = SchedulingPolicy::Other;
+    let share = |config: &mut OrbConfig| config.share_connections_across_priorities = true;
+    let ceiling = |config: &mut OrbConfig| config.priority_ceiling = Priority::new(1);
+    let cases: [(&str, &dyn Fn(&mut OrbConfig)); 4] = [
+        ("-ORBRealTime off", &off),
+        ("-ORBSchedulingPolicy other", &other),
+        ("-ORBShareConnectionsAcrossPriorities true", &share),
+        ("-ORBPriorityCeiling", &ceiling),
+    ];
+    for (setting, set) in cases {
+        let mut config = config(&file, "server");
+        set(&mut config);
+        let told = refused(config).to_string();
+        assert!(told.contains(setting), "{told}");
+        assert!(told.contains("lane fast"), "{told}");
+        assert!(told.contains(&lock.display().to_string()), "{told}");
+    }
+    let mut misplaced = config(&file, "server");
+    let endpoint = parse_endpoints("iiop://127.0.0.1:0")
+        .expect("one")
+        .remove(0);
+    misplaced.lane_listen_endpoints = vec![((1, 7), endpoint)];
+    let told = refused(misplaced).to_string();
+    assert!(
+        told.contains("-ORBLaneListenEndpoints names lane 1:7"),
+        "{told}"
+    );
+    assert!(
+        told.contains("flight.rt.lock: the lanes of processor flight"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_schedule_that_is_newer_than_its_lock_file_is_refused() {
+    let files = Files::new(SCHEDULE);
+    let changed = SCHEDULE.replace("wcet = \"10 ms\"", "wcet = \"11 ms\"");
+    fs::write(files.schedule(), changed).expect("written");
+    let error = refused(config(&files.schedule(), "server"));
+    assert!(matches!(error, StartError::Outdated { .. }), "{error}");
+    assert!(
+        error.to_string().contains("chronorb sched assign"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_and_nodes_that_are_not_there_are_named() {
+    let files = Files::new(SCHEDULE);
+    let missing = files.folder.path().join("missing.toml");
+    let error = refused(config(&missing, ""));
+    assert!(matches!(error, StartError::Unreadable { .. }), "{error}");
+    assert!(error.to_string().contains("missing.toml"), "{error}");
+    let told = refused(config(&files.lock(), "")).to_string();
+    assert!(told.contains("client, server"), "{told}");
+    fs::write(files.lock(), "version = 1\nrubbish = 1\n").expect("written");
+    let error = refused(config(&files.lock(), "server"));
+    assert!(matches!(error, StartError::Malformed(_)), "{error}");
+}
