@@ -13,11 +13,7 @@ mod idl {
     chronorb::include_idl!("avionics");
 }
 
-pub use idl::Avionics::{
-    Display, DisplaySkeleton, Flight, FlightSkeleton, Maintenance, MaintenanceSkeleton, Navigation,
-    NavigationSkeleton,
-};
-use idl::Avionics::{DisplayServant, FlightServant, MaintenanceServant, NavigationServant};
+pub use idl::avionics::*;
 
 /// The servant of all interfaces.
 #[derive(Debug)]

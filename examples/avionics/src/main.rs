@@ -2,7 +2,7 @@
 //! it at four rates, and compares responses with the analysis of the schedule.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{self, BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::thread;
@@ -58,8 +58,9 @@ const ACTIVITIES: [Activity; 4] = [
 
 fn run() -> Result<(), Failure> {
     let schedule = Path::new(env!("CARGO_MANIFEST_DIR")).join("avionics.toml");
-    let lock = schedule.with_extension("rt.lock");
-    let lock = LockFile::parse("avionics.rt.lock", &std::fs::read_to_string(lock)?)?;
+    let path = schedule.with_extension("rt.lock");
+    let text = std::fs::read_to_string(&path).map_err(|cause| naming(&path, &cause))?;
+    let lock = LockFile::parse("avionics.rt.lock", &text)?;
     let options = |node| {
         let schedule = schedule.display().to_string();
         ["-ORBSchedule", &schedule, "-ORBScheduleNode", node].map(str::to_owned)
@@ -78,10 +79,17 @@ fn run() -> Result<(), Failure> {
         "{:<18} {:>6} {:>7} {:>11} {:>11} {:>11} {:>11} {:>11}",
         "activity", "calls", "missed", "deadline", "analysed", "longest", "wcet", "executed"
     );
+    let mut above = 0;
     for (activity, responses) in ACTIVITIES.iter().zip(responses) {
         let [own, called] = [activity.name, activity.operation].map(|name| operation(&lock, name));
         let (own, called) = (own?, called?);
-        let late = |time: &&Duration| time.as_nanos() > own.deadline.into();
+        let later = |than: u64| {
+            let later = responses
+                .iter()
+                .filter(|time| time.as_nanos() > than.into());
+            later.count()
+        };
+        above += later(own.response);
         let executed = executions
             .iter()
             .find(|(name, _)| name == activity.operation);
@@ -89,12 +97,18 @@ fn run() -> Result<(), Failure> {
             "{:<18} {:>6} {:>7} {:>11} {:>11} {:>11} {:>11} {:>11}",
             activity.name,
             responses.len(),
-            responses.iter().filter(late).count(),
+            later(own.deadline),
             milliseconds(own.deadline),
             milliseconds(own.response),
             milliseconds(longest(&responses)),
             milliseconds(called.wcet),
             executed.map_or_else(|| "–".to_owned(), |(_, time)| milliseconds(*time)),
+        );
+    }
+    if above > 0 {
+        println!(
+            "{above} calls took longer than analysed. `chronorb doctor --measure` shows the \
+             latencies of the machine, which no schedule contains."
         );
     }
     Ok(orb.shutdown(true)?)
@@ -152,7 +166,7 @@ struct Mission {
 impl Mission {
     fn start(options: [String; 4]) -> Result<Self, Failure> {
         let program = std::env::current_exe()?.with_file_name("avionics-server");
-        let mut process = Command::new(program)
+        let mut process = Command::new(&program)
             .args(options)
             .args([
                 "-ORBListenEndpoints",
@@ -162,7 +176,8 @@ impl Mission {
             ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn()?;
+            .spawn()
+            .map_err(|cause| naming(&program, &cause))?;
         let output = process.stdout.take().ok_or("it has no output")?;
         let mut output = BufReader::new(output).lines();
         let mut references = Vec::new();
@@ -196,6 +211,10 @@ impl Drop for Mission {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn naming(path: &Path, cause: &io::Error) -> String {
+    format!("{}: {cause}", path.display())
 }
 
 fn pair(line: &str) -> Result<(String, String), Failure> {

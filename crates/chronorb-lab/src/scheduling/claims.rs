@@ -101,12 +101,11 @@ fn simulated_within(bounds: &BoundFigures) -> Claim {
 }
 
 fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim {
-    let claim = "No response on lanes exceeds the analysed one by more than the stolen time and the \
-                 doctor's latencies of the same run";
+    let claim = "No response on lanes exceeds the analysed one by more than the stolen time and \
+                 the doctor's latencies of the same run";
     let sum = |of: fn(&super::BoundRow) -> u64| bounds.tasks.iter().map(of).sum::<u64>();
-    let [jobs, above, unexplained] = [sum(|row| row.jobs), sum(|row| row.above), {
-        sum(|row| row.unexplained)
-    }];
+    let (jobs, above) = (sum(|row| row.jobs), sum(|row| row.above));
+    let unexplained = sum(|row| row.unexplained);
     let measured = format!(
         "{} of {} jobs above, {} of them by less than the disturbance, {unexplained} by more",
         units::count(above),
