@@ -30,10 +30,15 @@ pub struct OverrunRow {
     pub jobs: u64,
     /// Jobs that missed their deadlines.
     pub missed: u64,
+    /// Jobs among them that were late by more than the disturbance.
+    pub unexplained: u64,
     /// Jobs that the server refused.
     pub skipped: u64,
     /// The longest response.
     pub worst_ns: u64,
+    /// The time for which a thread of the highest priority was kept from its processor in this
+    /// frame, and the time that the hypervisor took.
+    pub disturbance_ns: u64,
 }
 
 /// A server with a policy for overruns.
@@ -68,16 +73,18 @@ pub(super) fn measure(
             real_time &= run.real_time;
             for (index, (task, jobs)) in tasks.iter().zip(&run.tasks).enumerate() {
                 let done = || jobs.iter().filter(|job| !job.refused);
-                let late = done().filter(|job| job.response_ns > task.deadline);
+                let later = |than: u64| done().filter(|job| job.response_ns > than).count() as u64;
                 rows.push(OverrunRow {
                     policy: policy.to_owned(),
                     round,
                     task: TASKS[index].0.to_owned(),
                     overruns: index == 0,
                     jobs: jobs.len() as u64,
-                    missed: late.count() as u64,
+                    missed: later(task.deadline),
+                    unexplained: later(task.deadline.saturating_add(run.disturbance)),
                     skipped: (jobs.len() - done().count()) as u64,
                     worst_ns: done().map(|job| job.response_ns).max().unwrap_or(0),
+                    disturbance_ns: run.disturbance,
                 });
             }
             // With as long a rest, the frames stay below the limit of real-time throttling.

@@ -383,13 +383,20 @@ fn overrun_table(rows: &[OverrunRow]) -> Table {
             let cells = vec![
                 sum(|row| row.jobs),
                 sum(|row| row.missed),
+                sum(|row| row.unexplained),
                 sum(|row| row.skipped),
                 nanos(worst),
             ];
             (format!("policy {policy}, {}", rows[0].task), cells)
         })
     });
-    let columns = ["jobs", "missed", "skipped", "longest response"];
+    let columns = [
+        "jobs",
+        "missed",
+        "unexplained",
+        "skipped",
+        "longest response",
+    ];
     Table::new("Frames with an overrun", columns, lines)
 }
 
