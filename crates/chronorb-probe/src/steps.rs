@@ -21,9 +21,9 @@ pub struct StepCounter {
 }
 
 impl StepCounter {
-    /// Begins to count, up to so many marks, by the kernel's id of the thread. Its process must be a
-    /// child of this one where the kernel's Yama module requires that (`ptrace_scope` 1), and must
-    /// not have another tracer.
+    /// Begins to count, up to so many marks, by the kernel's id of the thread. Its process must be
+    /// a child of this one where the kernel's Yama module requires that (`ptrace_scope` 1), and
+    /// must not have another tracer.
     ///
     /// # Errors
     /// [`TraceError::Refused`], [`TraceError::Ended`].

@@ -3,7 +3,7 @@
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
-use super::look_up::LookUpFigures;
+use super::look_up::SchedulerLookUps;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, OverloadFigures};
 use super::overrun::{LONG_DEADLINE, OverrunRow};
@@ -116,7 +116,7 @@ fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim 
     Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
 }
 
-fn looks_up_flat(look_ups: &LookUpFigures) -> Claim {
+fn looks_up_flat(look_ups: &SchedulerLookUps) -> Claim {
     let claim = "A look-up takes as many instructions among 10,000 operations as among 10: by \
                  handle exactly, by name within a half";
     let ends = look_ups.tables.first().zip(look_ups.tables.last());
@@ -179,7 +179,7 @@ const NEARLY: f64 = 1.5;
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::bounds::tests::figures;
-    use super::super::look_up::LookUpRow;
+    use super::super::look_up::TableLookUps;
     use super::super::overload::{FigureSource, FrameRow, simulated};
     use super::super::plan::SchedulingPlan;
     use super::*;
@@ -220,13 +220,13 @@ pub(super) mod tests {
         }
     }
 
-    fn look_ups() -> LookUpFigures {
-        let tables = [(10, 40.0), (10_000, 44.5)].map(|(operations, by_name)| LookUpRow {
+    fn look_ups() -> SchedulerLookUps {
+        let tables = [(10, 40.0), (10_000, 44.5)].map(|(operations, by_name)| TableLookUps {
             operations,
             by_handle: 6.0,
             by_name,
         });
-        LookUpFigures {
+        SchedulerLookUps {
             tables: tables.to_vec(),
             refused: String::new(),
         }

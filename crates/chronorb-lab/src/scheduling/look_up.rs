@@ -15,7 +15,7 @@ use crate::process::{self, Child, Parent};
 
 /// The look-ups in a table of some size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LookUpRow {
+pub struct TableLookUps {
     /// The operations of the table.
     pub operations: u32,
     /// The user-space instructions of a look-up by handle, the mean.
@@ -26,9 +26,9 @@ pub struct LookUpRow {
 
 /// The figures of the part.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct LookUpFigures {
+pub struct SchedulerLookUps {
     /// The tables, by their size.
-    pub tables: Vec<LookUpRow>,
+    pub tables: Vec<TableLookUps>,
     /// The reason why instructions could not be counted; empty if they were.
     pub refused: String,
 }
@@ -46,7 +46,7 @@ struct LookUpThread {
 }
 
 /// Counts the instructions of look-ups in another process.
-pub(super) fn measure() -> Result<LookUpFigures, LabError> {
+pub(super) fn measure() -> Result<SchedulerLookUps, LabError> {
     let order = LookUpOrder {
         sizes: SIZES.to_vec(),
     };
@@ -57,7 +57,7 @@ pub(super) fn measure() -> Result<LookUpFigures, LabError> {
         Err(error @ TraceError::Refused(_)) => {
             child.tell(&())?;
             child.finish(Deadline::after(PATIENCE))?;
-            return Ok(LookUpFigures {
+            return Ok(SchedulerLookUps {
                 tables: Vec::new(),
                 refused: error.to_string(),
             });
@@ -75,12 +75,12 @@ pub(super) fn measure() -> Result<LookUpFigures, LabError> {
         (instructions * 10.0).round() / 10.0
     };
     let tables = SIZES.into_iter().zip(spans.chunks_exact(3));
-    let tables = tables.map(|(operations, spans)| LookUpRow {
+    let tables = tables.map(|(operations, spans)| TableLookUps {
         operations,
         by_handle: each(spans[1]),
         by_name: each(spans[2]),
     });
-    Ok(LookUpFigures {
+    Ok(SchedulerLookUps {
         tables: tables.collect(),
         refused: String::new(),
     })

@@ -29,7 +29,7 @@ use crate::watch::Watch;
 pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
-pub use look_up::{LookUpFigures, LookUpRow};
+pub use look_up::{SchedulerLookUps, TableLookUps};
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
 pub use overrun::OverrunRow;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
-use super::look_up::LookUpFigures;
+use super::look_up::SchedulerLookUps;
 use super::overload::OverloadFigures;
 use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
@@ -29,7 +29,7 @@ pub struct SchedulingOutcome {
     pub overload: Option<OverloadFigures>,
     /// The look-ups, if they were counted.
     #[serde(skip)]
-    pub look_ups: Option<LookUpFigures>,
+    pub look_ups: Option<SchedulerLookUps>,
     /// The response times, if they were measured.
     #[serde(skip)]
     pub bounds: Option<BoundFigures>,

@@ -213,7 +213,7 @@ pub(super) fn measure(
         let mut fleet = LaneFleet::start(&tasks, lock_memory)?;
         let costs = fleet.calibrate(plan.calibration)?;
         figures.call_cost_ns = figures.call_cost_ns.max(costs.processor);
-        let expected = Expected::of(&tasks, order, costs).map_err(simulating())?;
+        let expected = ExpectedFrame::of(&tasks, order, costs).map_err(simulating())?;
         for round in 1..=plan.frames {
             watch.tick();
             let run = fleet.run(FRAME, &vec![0; tasks.len()])?;
@@ -237,12 +237,12 @@ pub(super) fn measure(
 }
 
 /// The simulation of a frame on lanes.
-struct Expected {
+struct ExpectedFrame {
     counts: Vec<JobCounts>,
     margin: Time,
 }
 
-impl Expected {
+impl ExpectedFrame {
     fn of(tasks: &[Task], order: DispatchOrder, costs: CallCosts) -> Result<Self, AnalysisError> {
         let tasks = tasks.iter().map(|task| task.with_overhead(costs.processor));
         let tasks: Vec<_> = tasks.collect::<Result<_, _>>()?;
@@ -394,7 +394,7 @@ mod tests {
     fn ends_on_lanes_are_far_from_their_deadlines() {
         for order in DispatchOrder::FIXED {
             let tasks = shortened(order.set()).plain();
-            let expected = Expected::of(&tasks, order, CallCosts::default()).unwrap();
+            let expected = ExpectedFrame::of(&tasks, order, CallCosts::default()).unwrap();
             assert!(expected.margin >= 400_000, "{order}: {}", expected.margin);
         }
     }

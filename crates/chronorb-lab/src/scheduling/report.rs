@@ -4,7 +4,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::{Value, json};
 
 use super::bounds::{BoundFigures, BoundRow, FirstRelease};
-use super::look_up::{LookUpFigures, LookUpRow};
+use super::look_up::{SchedulerLookUps, TableLookUps};
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
@@ -294,7 +294,7 @@ fn bound_table(bounds: &BoundFigures, set: &str) -> Table {
     Table::new(format!("Response times, {set}"), BOUND_COLUMNS, lines)
 }
 
-fn look_up_finding(look_ups: &LookUpFigures) -> Option<String> {
+fn look_up_finding(look_ups: &SchedulerLookUps) -> Option<String> {
     let most = look_ups.tables.last()?;
     Some(format!(
         "a look-up among {} operations takes {} instructions by handle and {} by name",
@@ -305,10 +305,10 @@ fn look_up_finding(look_ups: &LookUpFigures) -> Option<String> {
 }
 
 /// Returns the instructions of look-ups by the size of the table.
-fn look_up_chart(look_ups: &LookUpFigures) -> Chart {
+fn look_up_chart(look_ups: &SchedulerLookUps) -> Chart {
     let caption = "User-space instructions of one look-up in the run-time scheduler, the mean of \
                    16 operations.";
-    let line = |mark, name, of: fn(&LookUpRow) -> f64| {
+    let line = |mark, name, of: fn(&TableLookUps) -> f64| {
         Series::of_groups(mark, name, look_ups.tables.iter().map(|row| Some(of(row))))
     };
     let sizes = look_ups
