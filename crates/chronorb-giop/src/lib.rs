@@ -69,7 +69,7 @@ pub use locate::{
 pub use policies::{
     POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
     POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
-    POLICY_SERVER_PROTOCOL, POLICY_SYNC_SCOPE, Policies, PolicyValue, PriorityBandValue,
+    POLICY_FAILOVER, POLICY_SERVER_PROTOCOL, POLICY_SYNC_SCOPE, Policies, PolicyValue, PriorityBandValue,
     PriorityModelValue, ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{

@@ -19,6 +19,8 @@ pub const POLICY_PRIORITY_BANDED_CONNECTION: u32 = 45;
 pub const POLICY_REBIND: u32 = 23;
 /// The type of the SyncScope policy of CORBA Messaging.
 pub const POLICY_SYNC_SCOPE: u32 = 24;
+/// The type of chronorb's policy for fail-over: a number that this ORB chose.
+pub const POLICY_FAILOVER: u32 = 0x4352_0001;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_ROUNDTRIP_TIMEOUT: u32 = 32;
 

@@ -32,6 +32,7 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
         let bands = ClientPolicy::PriorityBandedConnection(bands.clone());
         return Err(BindError::Inconsistent(vec![bands]));
     }
+    let standbys = effective.failover.map_or(0, |policy| policy.standbys);
     let deadline = Deadline::after_nanos(object.time_out());
     let others = route::priorities(profile, bands).into_iter().map(Some);
     let others = others.filter(|priority| *priority != present);
@@ -41,7 +42,11 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
             .try_for_each(|priority| {
                 let key = BindingKey::of_calls(object, priority);
                 let call = Invocation::new(key, deadline, Attempt::explicit());
-                bind_one(object, call, scope)
+                bind_one(object, call, scope)?;
+                if standbys > 0 {
+                    binding::prepare_standbys(key, object, deadline);
+                }
+                Ok::<_, SystemException>(())
             })
     })?;
     Ok(())

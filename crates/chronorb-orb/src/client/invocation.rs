@@ -14,7 +14,7 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 
 use super::attempt::{Attempt, Cause, Decision, Outcome};
-use super::binding::{self, Binding, BindingKey};
+use super::binding::{self, Binding, BindingKey, share};
 use super::collocated::{self, LocalCall};
 use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS};
 use super::request::{self, Arguments, encoder, marshal, read_reply};
@@ -44,7 +44,7 @@ pub(crate) fn invoke(
             return result;
         }
         let binding = call.bind(object)?;
-        match exchange(&binding, scope, operation, arguments, call.limits()) {
+        match exchange(&binding, scope, operation, arguments, call.limits(&binding)) {
             Ok(Outcome::Answer(answer)) => return Ok(answer),
             outcome => call.on_outcome(object, &binding, outcome)?,
         };
@@ -119,14 +119,31 @@ impl Invocation {
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
         let (explicit, deadline) = (self.attempt.is_explicit, self.deadline);
         binding::bind(self.key, object, explicit, deadline, &self.has_waited)
+            .map_err(|exception| self.attempt.of_all_attempts(exception))
     }
 
     /// The deadline, and the time from the beginning of the call to it; 0 if the call has waited
     /// already.
     #[inline]
-    fn limits(&self) -> (Deadline, u64) {
-        let whole = if self.has_waited.get() { 0 } else { self.whole };
-        (self.deadline, whole)
+    fn limits(&self, binding: &Binding) -> (Deadline, u64) {
+        if self.has_waited.get() {
+            (self.limit_of_attempt(binding), 0)
+        } else {
+            (self.deadline, self.whole)
+        }
+    }
+
+    /// The deadline of an attempt, which may have a share of the call's time.
+    #[cold]
+    fn limit_of_attempt(&self, binding: &Binding) -> Deadline {
+        let failover = binding.failover.as_deref();
+        match failover.filter(|failover| failover.shares_time()) {
+            Some(failover) => {
+                let left = failover.addresses.saturating_sub(self.attempt.moves());
+                share(self.deadline, failover.policy.attempt_timeout, left)
+            }
+            None => self.deadline,
+        }
     }
 
     /// Makes attempts at objects of this process. `None` is for a call that must use the transport,
@@ -211,6 +228,20 @@ impl Invocation {
             Decision::Original => {
                 binding::forget(self.key);
                 self.is_at_original = true;
+            }
+            Decision::NextAddress {
+                exception,
+                cause,
+                from,
+                is_first,
+            } => {
+                let Some((way, link)) = used else {
+                    return Err(exception);
+                };
+                let (key, deadline) = (self.key, self.deadline);
+                if !binding::fail_over(key, object, from, (way, exception), is_first, deadline) {
+                    return Err(explain(exception, cause, object.core(), way, link));
+                }
             }
         }
         Ok(())

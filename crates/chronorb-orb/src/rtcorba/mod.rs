@@ -44,7 +44,8 @@ pub use current::RtCurrent;
 pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_request_priority};
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
-    BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
+    BandsError, ClientPolicy, ClientPolicyKind, FailoverPolicy, FailoverSemantics, Heartbeat,
+    NetworkPriority, PolicyCurrent, PolicyManager, RetryBudget,
     PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, RebindMode, SetOverride,
     SyncScope, TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
 };

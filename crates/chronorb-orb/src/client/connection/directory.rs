@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -18,6 +19,8 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 #[cfg(feature = "baselines")]
 use super::active;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
+use super::health::Health;
+use super::heartbeat::Heartbeats;
 use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{ConnectionPermit, ConnectionPermits};
 use super::sending::SendMode;
@@ -30,7 +33,7 @@ use crate::access::Judgement;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-use crate::protocol;
+use crate::protocol::{self, Way};
 
 /// The reason why there is no connection.
 pub(in crate::client) enum NoConnection {
@@ -56,6 +59,8 @@ pub(crate) struct ClientState {
     permits: ConnectionPermits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
+    pub(in crate::client) health: Health,
+    pub(in crate::client) heartbeats: Arc<Heartbeats>,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
     /// programs without such calls do not link its destructor.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -178,6 +183,11 @@ fn connect(
     {
         return Err(refused(core, &transport.peer(), rule));
     }
+    if key.is_watched {
+        let transport: Arc<dyn Connection> = transport.into();
+        core.client.heartbeats.add(&key.way, &transport);
+        return Ok((Box::new(transport), permit));
+    }
     Ok((transport, permit))
 }
 
@@ -255,6 +265,8 @@ impl ClientState {
             permits: ConnectionPermits::new(limit as usize),
             shared: PiMutex::default(),
             threads: ConnectionThreads::default(),
+            health: Health::default(),
+            heartbeats: Arc::default(),
             slots: OnceLock::new(),
         }
     }
@@ -283,8 +295,14 @@ impl ClientState {
         }
     }
 
-    /// Ends shared connections as soon as no call is under way on them.
+    /// See [`Health::suspect`].
+    pub(crate) fn suspect(&self, way: &Way, time: Duration) -> bool {
+        self.health.suspect(way, time)
+    }
+
+    /// Ends shared connections as soon as no call is under way on them, and the heartbeats.
     pub(crate) fn leave(&self) {
+        self.heartbeats.end();
         for owner in self.all_shared() {
             owner.shared.leave();
         }
@@ -313,6 +331,12 @@ impl ClientState {
             entry.is_none_or(|entry| entry.get_mut().owner.strong_count() > 0)
         });
         shared.entry(key.clone()).or_default().clone()
+    }
+}
+
+impl Drop for ClientState {
+    fn drop(&mut self) {
+        self.heartbeats.end();
     }
 }
 

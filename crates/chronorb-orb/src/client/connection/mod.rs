@@ -10,6 +10,13 @@ mod completions;
     reason = "once for each connection"
 )]
 mod directory;
+mod health;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each heartbeat"
+)]
+mod heartbeat;
 mod key;
 mod link;
 mod permit;
@@ -35,6 +42,7 @@ pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
 pub(super) use directory::{NoConnection, open};
+pub(super) use heartbeat::HeartbeatPeer;
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
 pub(super) use shared::SharedConnection;

@@ -3,7 +3,8 @@
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
+    ClientPolicy, ClientPolicyKind, FailoverPolicy, Overrides, PriorityBands, Protocols,
+    RebindMode, SyncScope,
 };
 use crate::profile::Profile;
 
@@ -17,6 +18,8 @@ pub(crate) struct Effective {
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
     pub(crate) sync_scope: SyncScope,
+    /// `None` if connections must not be made again.
+    pub(crate) failover: Option<FailoverPolicy>,
 }
 
 impl Effective {
@@ -56,6 +59,9 @@ impl Effective {
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
                 sync_scope: client.sync_scope.unwrap_or_default(),
+                failover: client
+                    .failover
+                    .filter(|_| client.rebind_mode() != RebindMode::NoReconnect),
             })
         } else {
             Err(inconsistent)

@@ -7,6 +7,7 @@
 
 mod bands;
 mod effective;
+mod failover;
 mod levels;
 mod overrides;
 mod protocols;
@@ -14,12 +15,13 @@ mod protocols;
 use std::time::Duration;
 
 use chronorb_giop::{
-    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
+    POLICY_CLIENT_PROTOCOL, POLICY_FAILOVER, POLICY_PRIORITY_BANDED_CONNECTION,
+    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
 pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
+pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;
@@ -55,6 +57,9 @@ pub enum ClientPolicy {
     /// The point that a oneway request must reach before its call returns (CORBA Messaging,
     /// `SyncScopePolicy`).
     SyncScope(SyncScope),
+    /// The rules by which calls go on at another address of the reference (Lightweight Fault
+    /// Tolerance 1.0, and chronorb's own).
+    Failover(FailoverPolicy),
 }
 
 /// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
@@ -111,6 +116,8 @@ pub enum ClientPolicyKind {
     Rebind,
     /// [`ClientPolicy::SyncScope`]
     SyncScope,
+    /// [`ClientPolicy::Failover`]
+    Failover,
 }
 
 impl ClientPolicy {
@@ -123,22 +130,25 @@ impl ClientPolicy {
             Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
             Self::Rebind(_) => ClientPolicyKind::Rebind,
             Self::SyncScope(_) => ClientPolicyKind::SyncScope,
+            Self::Failover(_) => ClientPolicyKind::Failover,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
         Self::RelativeRoundtripTimeout,
         Self::Rebind,
         Self::SyncScope,
+        Self::Failover,
     ];
 
-    /// The standard's number of it (`CORBA::PolicyType`).
+    /// The standard's number of it (`CORBA::PolicyType`); for [`Failover`](Self::Failover)
+    /// chronorb's own.
     pub const fn policy_type(self) -> u32 {
         match self {
             Self::PrivateConnection => POLICY_PRIVATE_CONNECTION,
@@ -147,6 +157,7 @@ impl ClientPolicyKind {
             Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
             Self::Rebind => POLICY_REBIND,
             Self::SyncScope => POLICY_SYNC_SCOPE,
+            Self::Failover => POLICY_FAILOVER,
         }
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode, SyncScope};
+use super::{
+    ClientPolicy, ClientPolicyKind, FailoverPolicy, PriorityBands, Protocols, RebindMode, SyncScope,
+};
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +26,7 @@ pub(crate) struct Overrides {
     pub(super) time_out: Option<Duration>,
     pub(super) rebind: Option<RebindMode>,
     pub(super) sync_scope: Option<SyncScope>,
+    pub(super) failover: Option<FailoverPolicy>,
 }
 
 impl Overrides {
@@ -48,6 +51,7 @@ impl Overrides {
             }
             ClientPolicyKind::Rebind => self.rebind.map(ClientPolicy::Rebind),
             ClientPolicyKind::SyncScope => self.sync_scope.map(ClientPolicy::SyncScope),
+            ClientPolicyKind::Failover => self.failover.map(ClientPolicy::Failover),
         }
     }
 
@@ -63,7 +67,8 @@ impl Overrides {
     /// These with others set or added.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two of a kind.
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; `INV_POLICY` (chronorb's minor 3) for a
+    /// fail-over policy that cannot be followed.
     pub(crate) fn changed(
         &self,
         policies: &[ClientPolicy],
@@ -85,6 +90,13 @@ impl Overrides {
                 ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
                 ClientPolicy::Rebind(mode) => changed.rebind = Some(mode),
                 ClientPolicy::SyncScope(scope) => changed.sync_scope = Some(scope),
+                ClientPolicy::Failover(policy) if policy.is_usable() => {
+                    changed.failover = Some(policy);
+                }
+                ClientPolicy::Failover(_) => {
+                    let kind = SystemExceptionKind::InvPolicy;
+                    return Err(SystemException::no(kind, minor::FAILOVER_UNSUPPORTED));
+                }
             }
         }
         Ok(changed)
@@ -113,6 +125,7 @@ impl Overrides {
         self.time_out = self.time_out.or(outer.time_out);
         self.rebind = self.rebind.or(outer.rebind);
         self.sync_scope = self.sync_scope.or(outer.sync_scope);
+        self.failover = self.failover.or(outer.failover);
         self
     }
 }
