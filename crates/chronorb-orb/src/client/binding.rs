@@ -393,11 +393,7 @@ pub(super) fn share(deadline: Deadline, longest: Option<Duration>, left: usize) 
 /// Connects to up to so many addresses at which the binding does not have its connection yet, for
 /// fail-over.
 #[cold]
-pub(super) fn prepare_standbys(
-    key: BindingKey,
-    object: &Object,
-    deadline: Deadline,
-) {
+pub(super) fn prepare_standbys(key: BindingKey, object: &Object, deadline: Deadline) {
     let bound = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     let Some((bound, failover)) = bound.and_then(|b| Some((b.clone(), b.failover.clone()?))) else {
         return;
@@ -535,7 +531,12 @@ fn watch(
         is_watched: false,
         ..key
     };
-    let opened = open(core, &own, (connection.text, connection.code_sets), deadline);
+    let opened = open(
+        core,
+        &own,
+        (connection.text, connection.code_sets),
+        deadline,
+    );
     let asking = opened.map_err(|none| match none {
         NoConnection::Unreachable(why) => because(NO_USABLE_PROFILE, format_args!("{why}")),
         #[cfg(feature = "access")]

@@ -45,9 +45,9 @@ pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_reque
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, ClientPolicy, ClientPolicyKind, FailoverPolicy, FailoverSemantics, Heartbeat,
-    NetworkPriority, PolicyCurrent, PolicyManager, RetryBudget,
-    PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, RebindMode, SetOverride,
-    SyncScope, TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
+    NetworkPriority, PolicyCurrent, PolicyManager, PriorityBand, PriorityBands, Protocol,
+    Protocols, ProtocolsError, RebindMode, RetryBudget, SetOverride, SyncScope,
+    TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
 };
 pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,

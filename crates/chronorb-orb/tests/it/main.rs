@@ -28,6 +28,7 @@ mod client {
     mod collocation;
     mod connections;
     mod exclusive;
+    mod failover;
     mod failures;
     mod files;
     mod hostile;

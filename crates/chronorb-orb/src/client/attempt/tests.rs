@@ -7,8 +7,8 @@ use super::*;
 use crate::orb::Orb;
 use crate::scope::text_within;
 use AddressingDisposition::{Key, Profile};
-use RebindMode::{NoRebind, NoReconnect, Transparent};
 use FailoverSemantics::{AtLeastOnce, BestEffort, OrbDefault};
+use RebindMode::{NoRebind, NoReconnect, Transparent};
 use SystemExceptionKind::{
     CommFailure, NoPermission, NoResponse, ObjAdapter, ObjectNotExist, Timeout, Transient,
 };

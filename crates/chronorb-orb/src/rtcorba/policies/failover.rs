@@ -122,9 +122,8 @@ impl Default for RetryBudget {
 impl FailoverPolicy {
     /// Whether this ORB can follow it.
     pub(super) fn is_usable(&self) -> bool {
-        let beats = |heartbeat: &Heartbeat| {
-            !heartbeat.interval.is_zero() && !heartbeat.time_out.is_zero()
-        };
+        let beats =
+            |heartbeat: &Heartbeat| !heartbeat.interval.is_zero() && !heartbeat.time_out.is_zero();
         self.semantics != FailoverSemantics::AtMostOnce
             && self.heartbeat.as_ref().is_none_or(beats)
             && self.attempt_timeout.is_none_or(|time| !time.is_zero())

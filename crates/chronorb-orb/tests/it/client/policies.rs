@@ -3,16 +3,16 @@
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, RebindMode, SetOverride,
-    SyncScope as Scope, TcpProtocolProperties,
+    ClientPolicy, ClientPolicyKind, FailoverPolicy, NetworkPriority, Protocol, Protocols,
+    RebindMode, SetOverride, SyncScope as Scope, TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ClientPolicyKind::{
-    ClientProtocol, PriorityBandedConnection, PrivateConnection, Rebind, RelativeRoundtripTimeout,
-    SyncScope,
+    ClientProtocol, Failover, PriorityBandedConnection, PrivateConnection, Rebind,
+    RelativeRoundtripTimeout, SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -41,6 +41,10 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
             1 => Scope::None,
             2 => Scope::WithServer,
             _ => Scope::WithTarget,
+        }),
+        Failover => ClientPolicy::Failover(FailoverPolicy {
+            standbys: number,
+            ..FailoverPolicy::default()
         }),
         other => panic!("{other:?} is new"),
     }
