@@ -71,7 +71,7 @@ pub(super) mod tests {
 
     use chronorb_rt::Monotonic;
 
-    use super::super::order::{Completed, FailedCall, ThreadCalls};
+    use super::super::order::{Completion, FailedCall, ThreadCalls};
     use super::super::outcome::CaseFigures;
     use super::super::plan::{FailoverCase, FailoverPlan};
     use super::*;
@@ -91,7 +91,7 @@ pub(super) mod tests {
             calls: 2,
             failures: vec![FailedCall {
                 call: 8,
-                completed: Completed::No,
+                completed: Completion::No,
                 exception: "TRANSIENT".to_owned(),
             }],
             answered,

@@ -58,19 +58,19 @@ pub(super) struct ThreadCalls {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct FailedCall {
     pub(super) call: u64,
-    pub(super) completed: Completed,
+    pub(super) completed: Completion,
     pub(super) exception: String,
 }
 
 /// The completion of a call that ended with an exception.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) enum Completed {
+pub(super) enum Completion {
     Yes,
     No,
     Maybe,
 }
 
-impl From<CompletionStatus> for Completed {
+impl From<CompletionStatus> for Completion {
     fn from(status: CompletionStatus) -> Self {
         match status {
             CompletionStatus::Yes => Self::Yes,

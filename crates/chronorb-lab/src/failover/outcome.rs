@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chronorb_rt::Monotonic;
 use serde::Serialize;
 
-use super::order::{Completed, ThreadCalls};
+use super::order::{Completion, ThreadCalls};
 use super::plan::{FailoverCase, FailoverPlan, Plug, Semantics};
 use super::trial::is_as_told;
 use crate::environment::Environment;
@@ -103,8 +103,8 @@ impl CaseFigures {
             let failure = failures.next_if(|failed| failed.call == call);
             let result = failure.map(|failed| failed.completed);
             let times = executions.remove(&call).unwrap_or(0);
-            self.not_executed += u64::from(result == Some(Completed::No));
-            self.uncertain += u64::from(result == Some(Completed::Maybe));
+            self.not_executed += u64::from(result == Some(Completion::No));
+            self.uncertain += u64::from(result == Some(Completion::Maybe));
             self.executed_twice += u64::from(times > 1);
             self.violations += u64::from(!is_as_told(self.case.policy, result, times));
         }

@@ -113,8 +113,8 @@ fn notes(outcome: &FailoverOutcome) -> Vec<String> {
         format!(
             "{} threads call back to back by a reference to a server and a backup, each on a \
              connection of its own, with a stand-by connection. The server is killed or stopped at \
-             a random moment of the first {latest}. Its heartbeats come every {heartbeat}, and must \
-             be answered within {time_out}. The time of a call alone would be over after {}.",
+             a random moment of the first {latest}. Its heartbeats come every {heartbeat}, and \
+             must be answered within {time_out}. The time of a call alone would be over after {}.",
             plan.threads,
             units::setting(plan.timeout),
         ),

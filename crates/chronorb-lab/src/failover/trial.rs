@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::PART;
 use super::order::{
-    Completed, FailoverOrder, FailoverTrial, RecorderReference, ServerOrder, ThreadCalls,
+    Completion, FailoverOrder, FailoverTrial, RecorderReference, ServerOrder, ThreadCalls,
 };
 use super::outcome::CaseFigures;
 use super::plan::{FailoverCase, FailoverPlan, Plug, Semantics};
@@ -26,6 +26,8 @@ pub(super) struct FailoverFleet {
     /// The executions of the backup in earlier trials, in octets of its record.
     seen: usize,
     figures: Vec<CaseFigures>,
+    /// The moments of the deaths.
+    dice: fastrand::Rng,
 }
 
 /// The folder of the records, which is removed in the end.
@@ -98,6 +100,7 @@ impl FailoverFleet {
             backup,
             seen: 0,
             figures: FailoverCase::ALL.map(CaseFigures::new).into(),
+            dice: fastrand::Rng::with_seed(Monotonic::now().as_nanos()),
         })
     }
 
@@ -115,7 +118,8 @@ impl FailoverFleet {
         let patience = || Deadline::after(plan.timeout * 2 + WIND_DOWN);
         let Ready {} = self.client.hear(patience())?;
         let latest = u64::try_from(plan.latest.as_nanos()).unwrap_or(u64::MAX);
-        sleep_until(Monotonic::now() + Duration::from_nanos(fastrand::u64(..=latest)));
+        let delay = self.dice.u64(..=latest);
+        sleep_until(Monotonic::now() + Duration::from_nanos(delay));
         let signal = match case.plug {
             Plug::Kill => Signal::KILL,
             Plug::Stop => Signal::STOP,
@@ -175,15 +179,15 @@ fn send(child: &Child, signal: Signal) -> Result<(), LabError> {
 
 /// Whether a call with this result may have been executed so many times under a policy: at most
 /// once at each of the two servers, and under no other policy than `AT_LEAST_ONCE` at both.
-pub(super) fn is_as_told(policy: Semantics, result: Option<Completed>, executions: u32) -> bool {
+pub(super) fn is_as_told(policy: Semantics, result: Option<Completion>, executions: u32) -> bool {
     let most = match policy {
         Semantics::OrbDefault | Semantics::BestEffort => 1,
         Semantics::AtLeastOnce => 2,
     };
     match result {
-        None | Some(Completed::Yes) => (1..=most).contains(&executions),
-        Some(Completed::No) => executions == 0,
-        Some(Completed::Maybe) => executions <= most,
+        None | Some(Completion::Yes) => (1..=most).contains(&executions),
+        Some(Completion::No) => executions == 0,
+        Some(Completion::Maybe) => executions <= most,
     }
 }
 
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn executions_are_judged_by_policy_and_result() {
-        use Completed::{Maybe, No, Yes};
+        use Completion::{Maybe, No, Yes};
         let judged =
             |policy, result| [0, 1, 2, 3].map(|executions| is_as_told(policy, result, executions));
         for policy in [Semantics::OrbDefault, Semantics::BestEffort] {

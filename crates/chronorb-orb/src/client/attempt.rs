@@ -8,11 +8,13 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, Ior, SystemException, SystemExceptionKind, minor,
 };
-
-use std::sync::Arc;
+use chronorb_rt::Deadline;
 
 use super::connection::Failure;
 use crate::object::Object;
@@ -303,6 +305,14 @@ pub(super) fn may_move(mode: RebindMode, from: &Object, to: &Object) -> bool {
         RebindMode::NoRebind => seen(from) == seen(to),
         RebindMode::NoReconnect => false,
     }
+}
+
+/// The deadline of one of several attempts that are left until a deadline.
+pub(super) fn share(deadline: Deadline, longest: Option<Duration>, left: usize) -> Deadline {
+    let left = u32::try_from(left).unwrap_or(u32::MAX).max(1);
+    let remaining = deadline.remaining().unwrap_or_default();
+    let share = longest.unwrap_or(remaining / left);
+    deadline.min(Deadline::after(share))
 }
 
 fn failed(exception: SystemException, cause: Cause) -> Decision {

@@ -4,6 +4,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::Deadline;
 
 use super::attempt::Attempt;
+use super::binding::failover::prepare_standbys;
 use super::binding::{self, BindingKey};
 use super::connection::Failure;
 use super::invocation::{Invocation, locate};
@@ -44,7 +45,7 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
                 let call = Invocation::new(key, deadline, Attempt::explicit());
                 bind_one(object, call, scope)?;
                 if standbys > 0 {
-                    binding::prepare_standbys(key, object, deadline);
+                    prepare_standbys(key, object, deadline);
                 }
                 Ok::<_, SystemException>(())
             })

@@ -13,8 +13,9 @@ use chronorb_giop::{
 };
 use chronorb_rt::Deadline;
 
-use super::attempt::{Attempt, Cause, Decision, Outcome};
-use super::binding::{self, Binding, BindingKey, share};
+use super::attempt::{Attempt, Cause, Decision, Outcome, share};
+use super::binding::failover::fail_over;
+use super::binding::{self, Binding, BindingKey};
 use super::collocated::{self, LocalCall};
 use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS};
 use super::request::{self, Arguments, encoder, marshal, read_reply};
@@ -239,7 +240,7 @@ impl Invocation {
                     return Err(exception);
                 };
                 let (key, deadline) = (self.key, self.deadline);
-                if !binding::fail_over(key, object, from, (way, exception), is_first, deadline) {
+                if !fail_over(key, object, from, (way, exception), is_first, deadline) {
                     return Err(explain(exception, cause, object.core(), way, link));
                 }
             }

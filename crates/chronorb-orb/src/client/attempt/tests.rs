@@ -273,8 +273,8 @@ fn every_outcome_has_its_decision() {
     }
 }
 
-/// Each further attempt uses up one forward, one repeat or one move, whatever the state, and there is
-/// none left in the end. So any sequence of outcomes ends.
+/// Each further attempt uses up one forward, one repeat or one move, whatever the state, and there
+/// is none left in the end. So any sequence of outcomes ends.
 #[test]
 fn the_number_of_attempts_is_bounded() {
     let objects = Objects::new();

@@ -3,8 +3,8 @@
 
 use std::io::Read;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use chronorb_orb::rtcorba::{
     SetOverride,
 };
 use chronorb_orb::{Object, Orb, SystemException};
+use chronorb_rt::PiMutex;
 
 use FailoverSemantics::{AtLeastOnce, AtMostOnce, BestEffort, OrbDefault};
 
@@ -28,10 +29,10 @@ use crate::support::raw_server::{Message, Peer, reply};
 use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, PROBE_ID, add, kind_and_completion, orb_with};
 
-/// The event at which a server dies, or what it does instead of an answer.
+/// The event at which a server dies, or its conduct if it does not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Moment {
-    /// It is dead when a client connects.
+    /// Before a client connects.
     BeforeConnect,
     /// After an answered call, between two calls.
     BeforeSend,
@@ -39,11 +40,11 @@ enum Moment {
     BeforeReply,
     /// After a part of the reply.
     InReply,
-    /// It does not die, but raises `TRANSIENT`.
+    /// Never: the server raises `TRANSIENT`.
     Busy,
-    /// It does not die, and answers no request.
+    /// Never: the server answers no request.
     Silent,
-    /// It answers all.
+    /// Never: the server answers all.
     Never,
 }
 
@@ -59,8 +60,8 @@ struct Replica {
 struct Life {
     address: SocketAddr,
     is_over: AtomicBool,
-    streams: Mutex<Vec<TcpStream>>,
-    acceptor: Mutex<Option<JoinHandle<()>>>,
+    streams: PiMutex<Vec<TcpStream>>,
+    acceptor: PiMutex<Option<JoinHandle<()>>>,
     accepted: AtomicUsize,
 }
 
@@ -68,13 +69,13 @@ impl Life {
     /// Closes all sockets of the server, as the kernel does for a process that was killed.
     fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        let acceptor = self.acceptor.lock().expect("no test fails there").take();
+        let acceptor = self.acceptor.lock().take();
         if let Some(acceptor) = acceptor {
             // The acceptor has to notice.
             let _ = TcpStream::connect(self.address);
             acceptor.join().expect("it does not fail");
         }
-        for stream in self.streams.lock().expect("no test fails there").drain(..) {
+        for stream in self.streams.lock().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -88,8 +89,8 @@ impl Replica {
         let life = Arc::new(Life {
             address,
             is_over: AtomicBool::new(false),
-            streams: Mutex::default(),
-            acceptor: Mutex::default(),
+            streams: PiMutex::default(),
+            acceptor: PiMutex::default(),
             accepted: AtomicUsize::new(0),
         });
         let (own, count) = (life.clone(), executions.clone());
@@ -104,7 +105,7 @@ impl Replica {
                     .set_read_timeout(Some(PATIENCE))
                     .expect("a socket has a time-out");
                 let copy = stream.try_clone().expect("descriptors are left");
-                own.streams.lock().expect("no test fails there").push(copy);
+                own.streams.lock().push(copy);
                 let peer = Peer {
                     stream,
                     number,
@@ -114,7 +115,7 @@ impl Replica {
                 std::thread::spawn(move || serve(peer, moment, &life, &count));
             }
         });
-        *life.acceptor.lock().expect("no test fails there") = Some(acceptor);
+        *life.acceptor.lock() = Some(acceptor);
         if moment == Moment::BeforeConnect {
             life.end();
         }
@@ -221,14 +222,20 @@ fn reference(orb: &Orb, addresses: &[SocketAddr], form: Form) -> Object {
         assert_eq!(component.tag, TAG_ALTERNATE_IIOP_ADDRESS);
         component
     };
-    let each = addresses.iter().enumerate();
     let profiles = match form {
         Form::Alternates => {
             let others = addresses[1..].iter().map(alternate).collect();
             vec![profile(0, &addresses[0], others)]
         }
-        Form::Profiles => each.map(|(_, a)| profile(0, a, Vec::new())).collect(),
-        Form::Objects => each.map(|(key, a)| profile(key, a, Vec::new())).collect(),
+        Form::Profiles => addresses
+            .iter()
+            .map(|a| profile(0, a, Vec::new()))
+            .collect(),
+        Form::Objects => addresses
+            .iter()
+            .enumerate()
+            .map(|(key, a)| profile(key, a, Vec::new()))
+            .collect(),
     };
     let ior = Ior {
         type_id: PROBE_ID.to_owned(),
@@ -394,8 +401,7 @@ fn a_busy_server_is_not_suspected() {
     );
     assert_eq!(add(&object, 1, 2), Ok(3));
     // Another thread begins with the first address again.
-    let other = object.clone();
-    let called = std::thread::spawn(move || add(&other, 1, 2)).join();
+    let called = std::thread::spawn(move || add(&object, 1, 2)).join();
     assert_eq!(called.expect("it does not panic"), Ok(3));
     assert_eq!(servers.each_ref().map(Replica::executions), [2, 2]);
 }
