@@ -142,7 +142,7 @@ pub(super) mod tests {
     #[test]
     fn a_late_reply_is_a_missed_aim() {
         use Verdict::{Missed, Pass};
-        let late = executed(1, Duration::from_millis(51));
+        let late = executed(1, Duration::from_millis(56));
         assert_eq!(verdicts(&late), [Pass, Pass, Pass, Missed, Missed]);
     }
 

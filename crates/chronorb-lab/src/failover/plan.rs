@@ -93,9 +93,9 @@ impl FailoverPlan {
         }
     }
 
-    /// Returns the time within which heartbeats detect a death.
+    /// Returns the time within which heartbeats detect a death. A wait may end later by an eighth.
     pub(super) fn bound(&self) -> Duration {
-        self.heartbeat + self.heartbeat_timeout
+        self.heartbeat + self.heartbeat_timeout * 9 / 8
     }
 
     /// Returns the approximate duration of the run.

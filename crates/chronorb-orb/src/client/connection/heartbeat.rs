@@ -88,8 +88,9 @@ impl HeartbeatPeer {
         until
     }
 
-    /// Receives the answer.
+    /// Receives the answer. One that arrived while the thread waited for another peer is in time.
     fn listen(&self, frame: &mut Frame, until: Deadline) -> Result<MessageHeader, Failure> {
+        let until = until.max(Deadline::after(LOOK));
         let (id, kind) = (self.request_id, MessageType::LocateReply);
         self.connection.receive(id, kind, frame, (until, 0))
     }
@@ -246,5 +247,7 @@ fn after(time: Monotonic, duration: Duration) -> Monotonic {
     Monotonic::from_nanos(time.as_nanos().saturating_add(nanos))
 }
 
+/// The time to receive an answer that has arrived.
+const LOOK: Duration = Duration::from_millis(1);
 /// The limit of a wait without peers.
 const LONG: Duration = Duration::from_secs(3600);

@@ -20,7 +20,7 @@ use chronorb_orb::rtcorba::{
     SetOverride,
 };
 use chronorb_orb::{Object, Orb, SystemException};
-use chronorb_rt::PiMutex;
+use chronorb_rt::{Deadline, PiMutex};
 
 use FailoverSemantics::{AtLeastOnce, AtMostOnce, BestEffort, OrbDefault};
 
@@ -63,6 +63,8 @@ struct Life {
     streams: PiMutex<Vec<TcpStream>>,
     acceptor: PiMutex<Option<JoinHandle<()>>>,
     accepted: AtomicUsize,
+    /// The number of connections that the clients have ended.
+    ended: AtomicUsize,
 }
 
 impl Life {
@@ -92,6 +94,7 @@ impl Replica {
             streams: PiMutex::default(),
             acceptor: PiMutex::default(),
             accepted: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
         });
         let (own, count) = (life.clone(), executions.clone());
         let acceptor = std::thread::spawn(move || {
@@ -166,6 +169,7 @@ fn serve(mut peer: Peer, moment: Moment, life: &Life, executions: &AtomicUsize) 
             Moment::BeforeSend | Moment::Never => peer.send(&whole),
         }
     }
+    life.ended.fetch_add(1, Ordering::SeqCst);
 }
 
 /// Returns a reply of GIOP 1.2 with `TRANSIENT`, completed `NO`.
@@ -502,6 +506,38 @@ fn heartbeats_end_the_calls_that_wait_for_a_server_that_is_silent() {
             orb.shutdown(true).expect("not from a servant");
         }
     }
+}
+
+#[test]
+fn a_silent_server_does_not_make_those_suspected_that_answer() {
+    let orb = client(ConnectionStrategy::Exclusive);
+    let policy = FailoverPolicy {
+        attempt_timeout: Some(PATIENCE),
+        suspicion: Duration::MAX,
+        standbys: 3,
+        heartbeat: Some(Heartbeat {
+            interval: Duration::from_millis(1),
+            time_out: Duration::from_millis(100),
+        }),
+        ..policy(OrbDefault)
+    };
+    // Both are asked in the same rounds, in any order.
+    let moments = [Moment::Never, Moment::Silent, Moment::Never, Moment::Never];
+    let servers = moments.map(Replica::start);
+    let addresses = servers.each_ref().map(|server| server.address);
+    let object = with(&reference(&orb, &addresses, Form::Alternates), policy);
+    object
+        .validate_connection()
+        .expect("the first one is there");
+    // The silent one is suspected after some rounds, and its connections end.
+    let silent = &servers[1].life;
+    let deadline = Deadline::after(PATIENCE);
+    while silent.ended.load(Ordering::SeqCst) == 0 {
+        assert!(!deadline.has_passed(), "it is never suspected");
+        std::thread::yield_now();
+    }
+    assert_eq!(add(&object, 1, 2), Ok(3));
+    assert_eq!(servers[0].executions(), 1, "the first one answers");
 }
 
 #[test]
