@@ -7,6 +7,7 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
+use chronorb_lab::failover::Failover;
 use chronorb_lab::hostile::{Attack, Hostile};
 use chronorb_lab::inversion::{self, Inversion, InversionPlan};
 use chronorb_lab::latency::{self, Latency};
@@ -57,6 +58,17 @@ pub(crate) enum LabCommand {
     /// claims about the figures with their verdicts, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
+
+    /// Measure calls whose server dies under load.
+    ///
+    /// A server is killed or stopped at a random moment while threads of a client call it, a
+    /// thousand times, with each fail-over policy. Servers record what they execute, and each call
+    /// must have been executed as often as its policy and its result say. Shows the time from the
+    /// death to the next reply, which a backup gives, beside the bound of the heartbeats. Ends with
+    /// tables, the aims of chronorb with their verdicts, and a report with a plot. Takes about four
+    /// minutes, with --short some seconds.
+    #[command(after_help = FAILOVER_EXAMPLES)]
+    Failover(ExperimentArguments),
 
     /// Measure the effect of attacks on a server on its other clients.
     ///
@@ -215,6 +227,7 @@ impl LabCommand {
             Self::All(asked) => status(all::run(&asked.into())),
             Self::Compare(asked) => asked.run(),
             Self::Demux(asked) => asked.run::<Demux>(),
+            Self::Failover(asked) => asked.run::<Failover>(),
             Self::Hostile(asked) => asked.run(),
             Self::Inversion(asked) => asked.run(),
             Self::Latency(asked) => asked.run(),
@@ -747,6 +760,15 @@ Examples:
 
 Other programs that run at the same time change the figures. A claim that was missed is shown, and
 is no failure of the command.";
+
+const FAILOVER_EXAMPLES: &str = "\
+Examples:
+  chronorb lab failover
+  chronorb lab failover --short --report short.html
+  chronorb lab failover --json | jq '.rows[] | [.policy, .plug, .p99_us, .violations]'
+
+Only servers that the command itself starts are killed. Other programs that run at the same time
+change the times, but not the numbers of executions.";
 
 const HOSTILE_EXAMPLES: &str = "\
 Examples:

@@ -168,6 +168,8 @@ minors! {
     InvPolicy: NO_ENDPOINT_TO_TELL = CHRONORB | 1,
         "the server listens by none of the protocols that references to the object may tell of";
     InvPolicy: POLICY_UNREADABLE = CHRONORB | 2, "a policy in the reference cannot be read";
+    InvPolicy: FAILOVER_UNSUPPORTED = CHRONORB | 3,
+        "the fail-over policy is AT_MOST_ONCE, or one of its times is zero";
     Internal: MAPPING_PANICKED = CHRONORB | 1,
         "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1,

@@ -31,6 +31,8 @@ pub const POLICY_BUFFERING_CONSTRAINT: u32 = 0x5441_0001;
 pub const POLICY_CONNECTION_TIMEOUT: u32 = 0x5441_0008;
 /// The type of the Bidirectional policy of GIOP.
 pub const POLICY_BIDIRECTIONAL: u32 = 37;
+/// The type of chronorb's policy for fail-over: a number that this ORB chose.
+pub const POLICY_FAILOVER: u32 = 0x4352_0001;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_ROUNDTRIP_TIMEOUT: u32 = 32;
 

@@ -2,7 +2,9 @@
 
 use crate::error::LabError;
 use crate::process::ProcessError;
-use crate::{bench, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox};
+use crate::{
+    bench, failover, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox,
+};
 
 /// The hidden command of a child process; its arguments are a part and an order.
 ///
@@ -33,6 +35,7 @@ const PARTS: &[(&str, Main)] = &[
     (bench::SYSTEM_SERVER, bench::system_server_main),
     (bench::SYSTEM_CLIENT, bench::system_client_main),
     (bench::IDLE_CLIENTS, bench::idle_clients_main),
+    (failover::PART, failover::part_main),
     (hostile::PART, hostile::part_main),
     (inversion::CLIENT, inversion::client_main),
     (os::PART, os::part_main),

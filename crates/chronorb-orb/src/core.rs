@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(any(feature = "monitor", feature = "schedule"))]
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Scheduling};
@@ -133,6 +133,16 @@ impl Core {
             // The drop of servants may panic; the guard wakes threads that wait for the end anyway.
             let _guard = StopGuard(self);
             self.poas.clear();
+        }
+    }
+
+    /// Suspects an address of a server for a time, so that calls with a fail-over policy prefer
+    /// others: all bindings are made again.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn suspect(&self, way: &protocol::Way, time: Duration) {
+        if self.client.suspect(way, time) {
+            self.rt.policies.renew_bindings();
         }
     }
 

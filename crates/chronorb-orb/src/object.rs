@@ -19,7 +19,7 @@ use crate::core::Core;
 use crate::groups::Group;
 use crate::host::Host;
 use crate::poa::{ObjectKey, PriorityModel};
-use crate::profile::Profile;
+use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Source;
 use crate::rtcorba::policies::{
     Overrides, effective_overrides, effective_policy, effective_time_out,
@@ -218,7 +218,8 @@ impl Object {
     /// reference and its connections do not change.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two policies of one kind.
+    /// `BAD_PARAM` (OMG minor 30) for two policies of one kind; `INV_POLICY` (chronorb's minor 3)
+    /// for a [fail-over policy](crate::rtcorba::FailoverPolicy) that cannot be followed.
     pub fn with_policy_overrides(
         &self,
         policies: &[ClientPolicy],
@@ -300,6 +301,28 @@ impl Object {
         let reference = (inner.ior.clone(), inner.source);
         inner.core.rt.policies.note_ends(&overrides);
         Self::new(inner.core.clone(), reference, overrides, collocation, None)
+    }
+
+    /// The other objects that the reference names: those of profiles with another key than the one
+    /// that calls use. They have the same policies.
+    #[cold]
+    pub(crate) fn replicas(&self) -> Vec<Self> {
+        let inner = &*self.inner;
+        let profiles = inner.ior.profiles.iter().take(MAX_WAYS);
+        let replica = |profile: &TaggedProfile| {
+            let ior = Ior {
+                type_id: inner.ior.type_id.clone(),
+                profiles: vec![profile.clone()],
+            };
+            let (core, overrides) = (inner.core.clone(), inner.overrides.clone());
+            let (told, owner) = ((ior, inner.source), Some(inner.owner));
+            Self::new(core, told, overrides, inner.collocation, owner)
+        };
+        let key = |object: &Self| object.profile().map(|profile| profile.key.clone());
+        let own = key(self);
+        let mut replicas: Vec<_> = profiles.map(replica).collect();
+        replicas.retain(|replica| key(replica).is_some_and(|key| Some(key) != own));
+        replicas
     }
 
     /// Whether this ORB made the reference, or made it in an earlier run of the program: its key

@@ -28,6 +28,7 @@ mod names;
 mod reactor;
 mod remote;
 mod setup;
+mod shared;
 #[cfg(feature = "shm")]
 pub mod shm;
 mod stream;

@@ -3,6 +3,7 @@
 mod contest;
 mod demux;
 mod demux_report;
+mod failover;
 mod harness;
 mod hostile;
 mod inversion;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ("contest", contest::TESTS),
         ("demux", demux::TESTS),
         ("demux_report", demux_report::TESTS),
+        ("failover", failover::TESTS),
         ("hostile", hostile::TESTS),
         ("inversion", inversion::TESTS),
         ("omniorb", omniorb::TESTS),

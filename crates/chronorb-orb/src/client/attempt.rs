@@ -8,13 +8,18 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, Ior, SystemException, SystemExceptionKind, minor,
 };
+use chronorb_rt::Deadline;
 
 use super::connection::Failure;
 use crate::object::Object;
-use crate::rtcorba::RebindMode;
+use crate::protocol::Way;
+use crate::rtcorba::{FailoverPolicy, FailoverSemantics, RebindMode};
 use crate::scope::ReplyBody;
 
 /// The content of a reply.
@@ -27,13 +32,49 @@ pub(super) enum Outcome {
 }
 
 /// The destination of an attempt.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Destination {
     pub(super) target: Object,
     /// Whether the target comes from a location forward, and is not the object that was called.
     pub(super) forwarded: bool,
     pub(super) rebind: RebindMode,
     pub(super) addressing: AddressingDisposition,
+    pub(super) failover: Option<Arc<FailoverState>>,
+}
+
+/// The fail-over of the calls by a binding.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FailoverState {
+    pub(super) policy: FailoverPolicy,
+    /// The number of addresses of the reference.
+    pub(super) addresses: usize,
+    /// The addresses that were tried in the call for which the binding was made.
+    pub(super) tried: Vec<Way>,
+}
+
+impl FailoverState {
+    /// Whether the wait for a reply has a share of the call's time.
+    pub(super) fn shares_time(&self) -> bool {
+        self.policy.semantics == FailoverSemantics::AtLeastOnce
+    }
+
+    /// Whether a call that ends so may be repeated at another address.
+    fn is_retryable(&self, exception: &SystemException, cause: Cause) -> bool {
+        use CompletionStatus::{Maybe, No};
+        use SystemExceptionKind::{CommFailure, NoResponse, ObjAdapter, Timeout, Transient};
+        let is_condition = match exception.kind {
+            CommFailure | Transient | NoResponse | ObjAdapter => true,
+            // The time of the attempt is over, and perhaps not that of the call.
+            Timeout => cause == Cause::Failed && self.shares_time(),
+            _ => false,
+        };
+        is_condition
+            && match self.policy.semantics {
+                FailoverSemantics::BestEffort => exception.completed == No,
+                FailoverSemantics::AtLeastOnce => matches!(exception.completed, No | Maybe),
+                FailoverSemantics::OrbDefault | FailoverSemantics::AtMostOnce => false,
+            }
+    }
 }
 
 impl Destination {
@@ -44,6 +85,7 @@ impl Destination {
             forwarded: false,
             rebind: RebindMode::Transparent,
             addressing: AddressingDisposition::Key,
+            failover: None,
         }
     }
 }
@@ -68,6 +110,15 @@ pub(super) enum Decision {
     Elsewhere(Object),
     /// Another attempt at the object that was called, and not where it was forwarded.
     Original,
+    /// Another attempt at another address of the object; the call ends with the exception if there
+    /// is none, or no time or budget for it.
+    NextAddress {
+        exception: SystemException,
+        cause: Cause,
+        from: Destination,
+        /// Whether it is the first move of the call.
+        is_first: bool,
+    },
 }
 
 /// The origin of the exception that a call ends with.
@@ -86,8 +137,12 @@ pub(super) enum Cause {
 pub(super) struct Attempt {
     /// Whether the application asked for a binding, which the rebind policy does not restrict.
     pub(super) is_explicit: bool,
-    forwards: u32,
-    repeats: u32,
+    /// Whether a server may have executed an earlier attempt.
+    is_uncertain: bool,
+    forwards: u8,
+    repeats: u8,
+    /// Attempts at further addresses.
+    moves: u8,
 }
 
 impl Attempt {
@@ -107,24 +162,79 @@ impl Attempt {
         at: impl FnOnce() -> Destination,
         outcome: Result<Outcome, Failure>,
     ) -> Decision {
-        match outcome {
-            Ok(Outcome::Answer(answer)) => Decision::Done(answer),
+        let decision = match outcome {
+            Ok(Outcome::Answer(answer)) => return Decision::Done(answer),
             Ok(Outcome::Exception(exception)) => {
-                self.retry_original(called, &at(), exception, Cause::Raised)
+                self.after_exception(called, at(), exception, Cause::Raised)
             }
             Err(Failure::Exception(exception)) => {
-                self.retry_original(called, &at(), exception, Cause::Failed)
+                self.after_exception(called, at(), exception, Cause::Failed)
             }
             Ok(Outcome::Forward(ior)) => self.forward(&at(), ior),
             Ok(Outcome::Addressing(mode)) => self.readdress(&at(), mode),
             Err(Failure::NotProcessed) if self.may_repeat() => Decision::Again,
-            Err(Failure::NotProcessed) => failed(DISCARDED, Cause::Discarded),
+            Err(Failure::NotProcessed) => {
+                self.after_exception(called, at(), DISCARDED, Cause::Discarded)
+            }
+        };
+        match decision {
+            Decision::Failed {
+                exception,
+                cause,
+                is_stale,
+            } => Decision::Failed {
+                exception: self.of_all_attempts(exception),
+                cause,
+                is_stale,
+            },
+            other => other,
+        }
+    }
+
+    /// The exception of the whole call if its last attempt ends with this one.
+    #[cold]
+    pub(super) fn of_all_attempts(&self, exception: SystemException) -> SystemException {
+        if self.is_uncertain && exception.completed == CompletionStatus::No {
+            return exception.with_completed(CompletionStatus::Maybe);
+        }
+        exception
+    }
+
+    /// The number of attempts at further addresses.
+    pub(super) fn moves(&self) -> usize {
+        self.moves.into()
+    }
+
+    /// Goes on at another address, or returns to the object that was called.
+    #[cold]
+    #[inline(never)]
+    fn after_exception(
+        &mut self,
+        called: &Object,
+        at: Destination,
+        exception: SystemException,
+        cause: Cause,
+    ) -> Decision {
+        let is_retryable = at
+            .failover
+            .as_ref()
+            .is_some_and(|failover| failover.is_retryable(&exception, cause));
+        if !is_retryable || self.moves == MAX_MOVES {
+            return self.retry_original(called, &at, exception, cause);
+        }
+        self.moves += 1;
+        self.is_uncertain |= exception.completed == CompletionStatus::Maybe;
+        Decision::NextAddress {
+            exception: self.of_all_attempts(exception),
+            cause,
+            from: at,
+            is_first: self.moves == 1,
         }
     }
 
     fn may_repeat(&mut self) -> bool {
         let may_repeat = self.repeats < MAX_REPEATS;
-        self.repeats += u32::from(may_repeat);
+        self.repeats += u8::from(may_repeat);
         may_repeat
     }
 
@@ -163,6 +273,7 @@ impl Attempt {
     ) -> Decision {
         use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
         let is_stale = at.forwarded
+            && cause != Cause::Discarded
             && matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
             && exception.completed == CompletionStatus::No
             && self.may_move(at, called);
@@ -196,6 +307,14 @@ pub(super) fn may_move(mode: RebindMode, from: &Object, to: &Object) -> bool {
     }
 }
 
+/// The deadline of one of several attempts that are left until a deadline.
+pub(super) fn share(deadline: Deadline, longest: Option<Duration>, left: usize) -> Deadline {
+    let left = u32::try_from(left).unwrap_or(u32::MAX).max(1);
+    let remaining = deadline.remaining().unwrap_or_default();
+    let share = longest.unwrap_or(remaining / left);
+    deadline.min(Deadline::after(share))
+}
+
 fn failed(exception: SystemException, cause: Cause) -> Decision {
     Decision::Failed {
         exception,
@@ -205,9 +324,11 @@ fn failed(exception: SystemException, cause: Cause) -> Decision {
 }
 
 /// Location forwards of one call; more are a loop.
-const MAX_FORWARDS: u32 = 8;
+const MAX_FORWARDS: u8 = 8;
 /// New attempts of one call after an orderly close, in another form, or at the original target.
-const MAX_REPEATS: u32 = 2;
+const MAX_REPEATS: u8 = 2;
+/// Attempts of one call at further addresses.
+const MAX_MOVES: u8 = 128;
 /// The rebind policy forbids to follow a forward, or to return from one.
 pub(super) const FORWARD_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::FORWARD_FORBIDDEN);

@@ -3,12 +3,18 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each failure"
+)]
+pub(super) mod failover;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
-#[cfg(feature = "bidir")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +26,13 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
-use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
+use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 #[cfg(feature = "bidir")]
 use super::connection::call_back;
 use super::connection::{
-    ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
+    ChannelKind, ClientConnection, ConnectionKey, Failure, HeartbeatPeer, NoConnection, open,
 };
-use super::request::{NumberHasher, PreparedHeaders};
+use super::request::{self, NumberHasher, PreparedHeaders};
 use super::route::{Carries, NoRoute, Route};
 use crate::call::Operation;
 use crate::core::Core;
@@ -39,8 +45,10 @@ use crate::rtcorba::policies::{
     Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
 };
 use crate::rtcorba::{
-    ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
+    ClientPolicy, FailoverPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope,
+    request_priority,
 };
+use crate::scope;
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -59,13 +67,20 @@ pub(super) struct Binding {
     /// another one.
     pub(super) is_located: Cell<bool>,
     /// The generation of the ORB's policies that it was made with.
+    generation: u64,
+    /// The same, or [`u64::MAX`] if each attempt has a share of the call's time: then each call
+    /// leaves the short path, which knows nothing of that.
     policies: u64,
+    pub(super) failover: Option<Arc<FailoverState>>,
+    /// Connections to further addresses, for fail-over.
+    standbys: RefCell<Vec<Rc<ClientConnection>>>,
     pub(super) rebind: RebindMode,
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
     /// Whether the headers of requests that name an object by its key differ only in their ids.
     pub(super) keeps_headers: bool,
-    /// Whether attempts begin with a step of their own: they have end times, or oneways are kept.
+    /// Whether attempts begin with a step of their own: they have end times or a share
+    /// of the call's time, or oneways are kept.
     pub(super) is_special: bool,
     /// The policies about end times, if there are any.
     pub(super) ends: Option<EndPolicies>,
@@ -104,6 +119,7 @@ impl Binding {
             forwarded: self.forwarded,
             rebind: self.rebind,
             addressing: self.addressing.get(),
+            failover: self.failover.clone(),
         }
     }
 
@@ -232,6 +248,13 @@ fn find(
     };
     if !binding.is_current(deadline) {
         has_waited.set(true);
+        let shares_time = binding.policies != binding.generation;
+        if shares_time
+            && binding.connection.is_usable(deadline)
+            && binding.generation == object.core().rt.policies.generation()
+        {
+            return Ok(binding);
+        }
         return renew(&binding, key, object, is_explicit, deadline);
     }
     // The table has the one that was used before, so this does not drop it.
@@ -303,52 +326,74 @@ pub(super) fn policies(object: &Object, profile: &Profile) -> Result<Effective, 
     Effective::of(&object.effective_overrides(), profile)
 }
 
+/// The addresses at which a binding is made.
+#[derive(Default)]
+struct Selection {
+    /// Those that are out of the question. With fail-over those that cannot be reached are added.
+    tried: Vec<Way>,
+    takes_suspects: bool,
+    /// Whether the policies let the binding be made at other addresses.
+    fails_over: bool,
+}
+
+/// Binds further calls of this thread to `target`.
 #[cold]
 #[inline(never)]
-#[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn establish(
     key: BindingKey,
     target: Object,
     forwarded: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
-    let profile = usable_profile(&target)?;
-    // Before the policies are read, so that a change meanwhile is noticed.
-    let generation = target.core().rt.policies.generation();
-    let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
-    let route = Route::of(profile, effective.bands.as_ref(), key.priority)
-        .map_err(|none| unroutable(none, profile, key.priority))?;
-    let way = (&route, key.kind);
-    let until = effective.ends.bound(deadline, utc_now())?;
-    let connection = pick_connection(&target, profile, way, &effective, until)?;
-    connection.begin_use(deadline);
-    let oneways = match effective.sync_scope {
-        // The members of a group do not answer.
-        #[cfg(feature = "miop")]
-        _ if target.group().is_some() => ResponseFlags::None,
-        SyncScope::None | SyncScope::WithTransport => ResponseFlags::None,
-        SyncScope::WithServer => ResponseFlags::SyncWithServer,
-        SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
-    };
-    let ends = (!effective.ends.is_empty()).then_some(effective.ends);
-    let binding = Rc::new(Binding {
-        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
-        is_special: ends.is_some() || effective.buffering.is_some(),
-        ends,
-        buffering: effective.buffering,
-        present_ends: Cell::default(),
-        is_located: Cell::new(forwarded || !target.is_only_an_address()),
-        connection,
-        forwarded,
-        version: profile.version,
-        propagated: route.propagated,
-        addressing: Cell::new(target.addressing()),
-        prepared: PreparedHeaders::new(),
-        target,
-        policies: generation,
-        rebind: effective.rebind,
-        oneways,
-    });
+    let mut selection = Selection::default();
+    let bound = establish_at(key, target.clone(), forwarded, &mut selection, deadline);
+    match bound {
+        Err(exception) if selection.fails_over => {
+            let others = target.replicas().into_iter().map(|replica| (replica, true));
+            let targets: Vec<_> = std::iter::once((target, forwarded)).chain(others).collect();
+            establish_at_any(key, &targets, &mut selection, deadline).map_err(|other| {
+                let is_skipped = exception == NO_USABLE_PROFILE;
+                if is_skipped { other } else { exception }
+            })
+        }
+        bound => bound,
+    }
+}
+
+/// Binds at the first of the targets that can be reached; addresses that are suspected are tried
+/// last.
+#[cold]
+#[inline(never)]
+fn establish_at_any(
+    key: BindingKey,
+    targets: &[(Object, bool)],
+    selection: &mut Selection,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    let mut failure = NO_USABLE_PROFILE;
+    for takes_suspects in [false, true] {
+        selection.takes_suspects = takes_suspects;
+        for (target, forwarded) in targets {
+            match establish_at(key, target.clone(), *forwarded, selection, deadline) {
+                Ok(binding) => return Ok(binding),
+                Err(exception) => failure = exception,
+            }
+        }
+    }
+    Err(failure)
+}
+
+#[cold]
+#[inline(never)]
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
+fn establish_at(
+    key: BindingKey,
+    target: Object,
+    forwarded: bool,
+    selection: &mut Selection,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    let binding = Rc::new(prepare(key, target, forwarded, selection, deadline)?);
     if binding.rebind == RebindMode::NoReconnect {
         binding.connection.keep();
     }
@@ -360,11 +405,121 @@ fn establish(
             bindings.collect::<Vec<_>>()
         });
         let last = all.last.replace((key, binding.clone()));
-        (last, forgotten, all.bindings.insert(key, binding.clone()))
+        let before = all.bindings.insert(key, binding.clone());
+        if let Some(before) = &before {
+            binding.standbys.swap(&before.standbys);
+        }
+        (last, forgotten, before)
     });
     // As in `forget_where`, nothing is dropped while the tables are borrowed.
     drop(forgotten);
     Ok(binding)
+}
+
+/// Makes a binding, which is not in the table yet.
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
+fn prepare(
+    key: BindingKey,
+    target: Object,
+    forwarded: bool,
+    selection: &mut Selection,
+    deadline: Deadline,
+) -> Result<Binding, SystemException> {
+    let profile = usable_profile(&target)?;
+    // Before the policies are read, so that a change meanwhile is noticed.
+    let generation = target.core().rt.policies.generation();
+    let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
+    let route = Route::of(profile, effective.bands.as_ref(), key.priority)
+        .map_err(|none| unroutable(none, profile, key.priority))?;
+    let way = (&route, key.kind);
+    selection.fails_over = effective.failover.is_some();
+    let until = effective.ends.bound(deadline, utc_now())?;
+    let (connection, connection_key) =
+        pick_connection(&target, profile, way, &effective, selection, until)?;
+    connection.begin_use(deadline);
+    let failover = effective.failover.map(|policy| {
+        let addresses = route.ways.len().max(target.ior().profiles.len());
+        Arc::new(FailoverState {
+            policy,
+            addresses,
+            tried: selection.tried.clone(),
+        })
+    });
+    let shares_time = failover.as_ref().is_some_and(|f| f.shares_time());
+    let oneways = match effective.sync_scope {
+        // The members of a group do not answer.
+        #[cfg(feature = "miop")]
+        _ if target.group().is_some() => ResponseFlags::None,
+        SyncScope::None | SyncScope::WithTransport => ResponseFlags::None,
+        SyncScope::WithServer => ResponseFlags::SyncWithServer,
+        SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
+    };
+    let ends = (!effective.ends.is_empty()).then_some(effective.ends);
+    let binding = Binding {
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        is_special: ends.is_some() || effective.buffering.is_some() || shares_time,
+        ends,
+        buffering: effective.buffering,
+        present_ends: Cell::default(),
+        is_located: Cell::new(forwarded || !target.is_only_an_address()),
+        connection,
+        forwarded,
+        version: profile.version,
+        propagated: route.propagated,
+        addressing: Cell::new(target.addressing()),
+        prepared: PreparedHeaders::new(),
+        target,
+        generation,
+        policies: if shares_time { u64::MAX } else { generation },
+        failover,
+        standbys: RefCell::default(),
+        rebind: effective.rebind,
+        oneways,
+    };
+    if let Some(policy) = effective.failover {
+        watch(&binding, connection_key, &policy, deadline)?;
+    }
+    Ok(binding)
+}
+
+/// Has the server of a binding get heartbeats, if the policy wants them and there are none yet.
+#[cold]
+fn watch(
+    binding: &Binding,
+    key: ConnectionKey,
+    policy: &FailoverPolicy,
+    deadline: Deadline,
+) -> Result<(), SystemException> {
+    let (core, connection) = (binding.target.core(), &binding.connection);
+    let heartbeats = &core.client.heartbeats;
+    let Some(heartbeat) = policy.heartbeat else {
+        return Ok(());
+    };
+    if !connection.link().is_stream() || !heartbeats.lacks_peer(&connection.way) {
+        return Ok(());
+    }
+    let own = ConnectionKey {
+        kind: ChannelKind::Exclusive,
+        is_watched: false,
+        ..key
+    };
+    let opened = open(
+        core,
+        &own,
+        (connection.text, connection.code_sets),
+        (deadline, None),
+    );
+    let asking = opened.map_err(|none| match none {
+        NoConnection::Unreachable(why) => because(NO_USABLE_PROFILE, format_args!("{why}")),
+        #[cfg(feature = "access")]
+        NoConnection::Refused => REFUSED_BY_RULES,
+        NoConnection::TooMany => TOO_MANY_CONNECTIONS,
+        NoConnection::Exception(exception) => exception,
+    })?;
+    let (mut message, id) = (scope::frame(), asking.next_request_id());
+    request::write_locate_request(binding, &mut message, id)?;
+    let peer = HeartbeatPeer::new(asking, (message, id), heartbeat, policy);
+    heartbeats.watch(core, &own, peer)
 }
 
 /// Picks the connection for the calls of a binding. Tries the addresses of the route in order of
@@ -376,8 +531,9 @@ fn pick_connection(
     profile: &Profile,
     (route, kind): (&Route, ChannelKind),
     effective: &Effective,
+    selection: &mut Selection,
     deadline: Deadline,
-) -> Result<Rc<ClientConnection>, SystemException> {
+) -> Result<(Rc<ClientConnection>, ConnectionKey), SystemException> {
     let core = target.core();
     let (text, code_sets) = profile.text(&core.config.code_sets())?;
     let carries = if core.config.share_connections_across_priorities {
@@ -388,7 +544,20 @@ fn pick_connection(
     let urgency = request_priority().max(route.propagated);
     let mut reasons = Text::<320>::new();
     let mut failure = None;
-    for way in in_order(&route.ways, effective.protocols.as_ref()) {
+    let mut ways = in_order(&route.ways, effective.protocols.as_ref());
+    let failover = effective.failover.as_ref();
+    if failover.is_some() {
+        let health = &core.client.health;
+        let is_taken = |way: &&Way| {
+            !selection.tried.contains(way) && (selection.takes_suspects || !health.is_suspect(way))
+        };
+        ways.retain(is_taken);
+        if ways.is_empty() {
+            return Err(NO_USABLE_PROFILE);
+        }
+    }
+    let number = ways.len();
+    for (index, way) in ways.into_iter().enumerate() {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
         #[cfg_attr(
@@ -402,13 +571,14 @@ fn pick_connection(
             owner: effective.private.then(|| target.owner()),
             options,
             kind,
+            is_watched: failover.is_some_and(|policy| policy.heartbeat.is_some()),
         };
         #[cfg(feature = "bidir")]
         if core.config.is_bidirectional()
             && let Some(connection) =
                 bidirectional(core, &mut key, profile, effective, (text, code_sets))
         {
-            return Ok(connection);
+            return Ok((connection, key));
         }
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits =
@@ -416,13 +586,16 @@ fn pick_connection(
         if let Some(connection) = present.filter(fits) {
             // The thread may have become more urgent meanwhile.
             connection.work_for(core, urgency)?;
-            return Ok(connection);
+            return Ok((connection, key));
         }
         tidy();
         if deadline.has_passed() {
             return Err(because(TIMEOUT, format_args!("{TOO_LATE}{reasons}")));
         }
-        let limits = (deadline, effective.connect_timeout);
+        let limit = failover.map_or(deadline, |policy| {
+            share(deadline, policy.attempt_timeout, number - index)
+        });
+        let limits = (limit, effective.connect_timeout);
         let mut opened = open(core, &key, (text, code_sets), limits);
         if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
             opened = open(core, &key, (text, code_sets), limits);
@@ -434,6 +607,13 @@ fn pick_connection(
                 let part = if is_first { "" } else { "; " };
                 let _ = write!(reasons, "{part}{why}");
                 failure = Some(NO_USABLE_PROFILE);
+                if let Some(policy) = failover {
+                    selection.tried.push(way.clone());
+                    // A lack of time says nothing to calls that have more.
+                    if !deadline.has_passed() {
+                        core.suspect(way, policy.suspicion);
+                    }
+                }
                 continue;
             }
             #[cfg(feature = "access")]
@@ -450,9 +630,9 @@ fn pick_connection(
         };
         connection.work_for(core, urgency)?;
         let before =
-            BINDINGS.with_borrow_mut(|all| all.connections.insert(key, connection.clone()));
+            BINDINGS.with_borrow_mut(|all| all.connections.insert(key.clone(), connection.clone()));
         drop(before);
-        return Ok(connection);
+        return Ok((connection, key));
     }
     if failure != Some(NO_USABLE_PROFILE) {
         reasons = Text::of(match failure {

@@ -94,7 +94,10 @@ fn next_target(
         Decision::Elsewhere(target) => Ok(Some(target)),
         Decision::Original => Ok(None),
         // An answer is none of these outcomes, and the others are about connections.
-        Decision::Done(_) | Decision::Again | Decision::Readdress(_) => Ok(onward),
+        Decision::Done(_)
+        | Decision::Again
+        | Decision::Readdress(_)
+        | Decision::NextAddress { .. } => Ok(onward),
     }
 }
 

@@ -4,6 +4,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::Deadline;
 
 use super::attempt::Attempt;
+use super::binding::failover::prepare_standbys;
 use super::binding::{self, BindingKey};
 use super::connection::Failure;
 use super::invocation::{Invocation, locate};
@@ -32,6 +33,7 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
         let bands = ClientPolicy::PriorityBandedConnection(bands.clone());
         return Err(BindError::Inconsistent(vec![bands]));
     }
+    let standbys = effective.failover.map_or(0, |policy| policy.standbys);
     let deadline = Deadline::after_nanos(object.time_out());
     let others = route::priorities(profile, bands).into_iter().map(Some);
     let others = others.filter(|priority| *priority != present);
@@ -41,7 +43,11 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
             .try_for_each(|priority| {
                 let key = BindingKey::of_calls(object, priority);
                 let call = Invocation::new(key, deadline, Attempt::explicit());
-                bind_one(object, call, scope)
+                bind_one(object, call, scope)?;
+                if standbys > 0 {
+                    prepare_standbys(key, object, deadline);
+                }
+                Ok::<_, SystemException>(())
             })
     })?;
     Ok(())

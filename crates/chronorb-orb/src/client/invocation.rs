@@ -14,7 +14,8 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Monotonic};
 
-use super::attempt::{Attempt, Cause, Decision, Outcome};
+use super::attempt::{Attempt, Cause, Decision, Outcome, share};
+use super::binding::failover::fail_over;
 use super::binding::{self, Binding, BindingKey};
 use super::collocated::{self, LocalCall};
 use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
@@ -130,18 +131,32 @@ impl Invocation {
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
         let (explicit, deadline) = (self.attempt.is_explicit, self.deadline.get());
         binding::bind(self.key, object, explicit, deadline, &self.has_waited)
+            .map_err(|exception| self.attempt.of_all_attempts(exception))
     }
 
     /// The deadline, and the time from the beginning of the call to it; 0 if the call has waited
     /// already.
     #[inline]
-    fn limits(&self) -> (Deadline, u64) {
-        let whole = if self.has_waited.get() {
-            0
+    fn limits(&self, binding: &Binding) -> (Deadline, u64) {
+        if self.has_waited.get() {
+            (self.limit_of_attempt(binding), 0)
         } else {
-            self.whole.get()
-        };
-        (self.deadline.get(), whole)
+            (self.deadline.get(), self.whole.get())
+        }
+    }
+
+    /// The deadline of an attempt, which may have a share of the call's time.
+    #[cold]
+    fn limit_of_attempt(&self, binding: &Binding) -> Deadline {
+        let deadline = self.deadline.get();
+        let failover = binding.failover.as_deref();
+        match failover.filter(|failover| failover.shares_time()) {
+            Some(failover) => {
+                let left = failover.addresses.saturating_sub(self.attempt.moves());
+                share(deadline, failover.policy.attempt_timeout, left)
+            }
+            None => deadline,
+        }
     }
 
     /// Limits an attempt of a call with these policies about end times. Returns its end times, and
@@ -196,11 +211,11 @@ impl Invocation {
     #[cold]
     #[inline(never)]
     fn begin_special(&self, binding: &Binding, operation: &Operation) -> Result<Deadline, Failure> {
-        let mut until = self.deadline.get();
+        let mut until = self.limit_of_attempt(binding);
         if let Some(policies) = &binding.ends {
             let (ends, limited) = self.limit(policies)?;
             binding.present_ends.set(ends);
-            until = limited;
+            until = until.min(limited);
         }
         if binding.has_answer(operation) {
             binding.connection.flush(until)?;
@@ -296,6 +311,20 @@ impl Invocation {
                 binding::forget(self.key);
                 self.is_at_original = true;
             }
+            Decision::NextAddress {
+                exception,
+                cause,
+                from,
+                is_first,
+            } => {
+                let Some((way, link)) = used else {
+                    return Err(exception);
+                };
+                let (key, deadline) = (self.key, self.deadline.get());
+                if !fail_over(key, object, from, (way, exception), is_first, deadline) {
+                    return Err(explain(exception, cause, object.core(), way, link));
+                }
+            }
         }
         Ok(())
     }
@@ -351,7 +380,7 @@ fn exchange(
     let outcome = receive_outcome(
         binding,
         scope,
-        (request_id, MessageType::Reply, call.limits()),
+        (request_id, MessageType::Reply, call.limits(binding)),
         |parts, message, text, request_id| {
             core.at(Stage::Understand);
             read_reply(parts, message, text, request_id)

@@ -30,6 +30,7 @@ mod client {
     mod connections;
     mod end_times;
     mod exclusive;
+    mod failover;
     mod failures;
     mod files;
     mod hostile;

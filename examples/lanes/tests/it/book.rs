@@ -10,9 +10,9 @@ use chronorb::config::OrbConfig;
 use chronorb::observe::{Activity, ThreadSnapshot};
 use chronorb::prelude::*;
 use chronorb::rtcorba::{
-    ClientPolicy, MappingKind, NativePriority, NetworkPriority, PriorityBand, PriorityBands,
-    PriorityMapping, PriorityTransform, Protocols, RebindMode, SetOverride, TcpProtocolProperties,
-    ThreadpoolId,
+    ClientPolicy, FailoverPolicy, FailoverSemantics, Heartbeat, MappingKind, NativePriority,
+    NetworkPriority, PriorityBand, PriorityBands, PriorityMapping, PriorityTransform, Protocols,
+    RebindMode, SetOverride, TcpProtocolProperties, ThreadpoolId,
 };
 use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, QuoterSkeleton};
@@ -212,6 +212,26 @@ fn what_is_bound_again() -> Outcome {
         &[ClientPolicy::Rebind(RebindMode::NoReconnect)],
         SetOverride::Add,
     )?;
+    object.validate_connection()?;
+    assert!(!object.non_existent()?);
+    Ok(orb.shutdown(true)?)
+}
+
+#[test]
+fn calls_that_go_on_elsewhere() -> Outcome {
+    let orb = orb()?;
+    let object = object(&orb)?;
+    let policy = FailoverPolicy {
+        semantics: FailoverSemantics::AtLeastOnce,
+        standbys: 1,
+        heartbeat: Some(Heartbeat {
+            interval: Duration::from_millis(20),
+            time_out: Duration::from_millis(40),
+        }),
+        ..FailoverPolicy::default()
+    };
+    let object =
+        object.with_policy_overrides(&[ClientPolicy::Failover(policy)], SetOverride::Add)?;
     object.validate_connection()?;
     assert!(!object.non_existent()?);
     Ok(orb.shutdown(true)?)

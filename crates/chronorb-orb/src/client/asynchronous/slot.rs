@@ -557,6 +557,8 @@ impl SlotCall {
             Decision::Done(_) | Decision::Failed { .. } => false,
             Decision::Again | Decision::Readdress(_) | Decision::Original => is_any(),
             Decision::Elsewhere(target) => has_names(target) || is_any(),
+            // It connects, perhaps to an address that does not answer.
+            Decision::NextAddress { .. } => true,
         }
     }
 }

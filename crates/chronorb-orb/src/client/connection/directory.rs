@@ -21,6 +21,8 @@ use super::active;
 #[cfg(feature = "bidir")]
 use super::bidirectional;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
+use super::health::Health;
+use super::heartbeat::Heartbeats;
 use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{ConnectionPermit, ConnectionPermits};
 use super::sending::SendMode;
@@ -33,7 +35,7 @@ use crate::access::Judgement;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-use crate::protocol;
+use crate::protocol::{self, Way};
 
 /// The reason why there is no connection.
 pub(in crate::client) enum NoConnection {
@@ -59,6 +61,8 @@ pub(crate) struct ClientState {
     pub(super) permits: ConnectionPermits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
+    pub(in crate::client) health: Health,
+    pub(in crate::client) heartbeats: Arc<Heartbeats>,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
     /// programs without such calls do not link its destructor.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -211,6 +215,11 @@ fn connect(
     {
         return Err(refused(core, &transport.peer(), rule));
     }
+    if key.is_watched {
+        let transport: Arc<dyn Connection> = transport.into();
+        core.client.heartbeats.add(&key.way, &transport);
+        return Ok((Box::new(transport), permit));
+    }
     Ok((transport, permit))
 }
 
@@ -288,6 +297,8 @@ impl ClientState {
             permits: ConnectionPermits::new(limit as usize),
             shared: PiMutex::default(),
             threads: ConnectionThreads::default(),
+            health: Health::default(),
+            heartbeats: Arc::default(),
             slots: OnceLock::new(),
         }
     }
@@ -316,8 +327,14 @@ impl ClientState {
         }
     }
 
-    /// Ends shared connections as soon as no call is under way on them.
+    /// See [`Health::suspect`].
+    pub(crate) fn suspect(&self, way: &Way, time: Duration) -> bool {
+        self.health.suspect(way, time)
+    }
+
+    /// Ends shared connections as soon as no call is under way on them, and the heartbeats.
     pub(crate) fn leave(&self) {
+        self.heartbeats.end();
         for owner in self.all_shared() {
             owner.shared.leave();
         }
@@ -346,6 +363,12 @@ impl ClientState {
             entry.is_none_or(|entry| entry.get_mut().owner.strong_count() > 0)
         });
         shared.entry(key.clone()).or_default().clone()
+    }
+}
+
+impl Drop for ClientState {
+    fn drop(&mut self) {
+        self.heartbeats.end();
     }
 }
 

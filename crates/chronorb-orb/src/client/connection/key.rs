@@ -69,4 +69,6 @@ pub(in crate::client) struct ConnectionKey {
     pub(in crate::client) owner: Option<u64>,
     pub(in crate::client) options: SocketOptions,
     pub(in crate::client) kind: ChannelKind,
+    /// Whether it ends when its server does not answer a heartbeat.
+    pub(in crate::client) is_watched: bool,
 }

@@ -18,6 +18,13 @@ mod completions;
     reason = "once for each connection"
 )]
 mod directory;
+mod health;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each heartbeat"
+)]
+mod heartbeat;
 mod key;
 mod link;
 mod permit;
@@ -45,6 +52,7 @@ pub(super) use directory::NO_PROTECTION;
 #[cfg(feature = "bidir")]
 pub(super) use directory::call_back;
 pub(super) use directory::{NoConnection, open};
+pub(super) use heartbeat::HeartbeatPeer;
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
 pub(super) use shared::SharedConnection;

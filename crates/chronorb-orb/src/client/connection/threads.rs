@@ -97,30 +97,43 @@ impl ConnectionThread {
         what: &str,
         work: impl FnOnce(&SharedConnection) + Send + 'static,
     ) -> Result<Self, SystemException> {
+        let number = core.client.threads.started.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{what}.{number} {}", core.config.orb_id);
+        let shared = shared.clone();
+        Self::spawn(core, key, name, move |own| {
+            let end = EndGuard {
+                shared: &shared,
+                thread: own,
+            };
+            work(&shared);
+            drop(end);
+            drop(shared);
+        })
+    }
+
+    /// Starts a thread with this name, for the connection with this key.
+    pub(super) fn spawn(
+        core: &Core,
+        key: &ConnectionKey,
+        name: String,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<Self, SystemException> {
         let priority = key.carries.network_priority().max(request_priority());
         let scheduling = scheduling_of(core, priority)?;
-        let threads = &core.client.threads;
-        let number = threads.started.fetch_add(1, Ordering::Relaxed);
-        let counted = threads.count();
+        let counted = core.client.threads.count();
         let this = Self(Arc::new(PiMutex::new(ThreadState {
             id: None,
             priority,
             late: None,
         })));
-        let (own, shared) = (this.clone(), shared.clone());
-        let thread = ThreadBuilder::new(format!("{what}.{number} {}", core.config.orb_id))
+        let own = this.clone();
+        let thread = ThreadBuilder::new(name)
             .scheduling(scheduling)
             .stack_size(STACK_SIZE)
             .prefault_stack(true);
         let started = thread.spawn(move || {
             own.begin();
-            let end = EndGuard {
-                shared: &shared,
-                thread: &own,
-            };
-            work(&shared);
-            drop(end);
-            drop(shared);
+            work(&own);
             drop(counted);
         });
         started.map_err(|error| no_thread(key, error))?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, Overrides,
-    PriorityBands, Protocols, RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, FailoverPolicy,
+    OnewayBuffering, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
 };
 use crate::profile::Profile;
 
@@ -28,6 +28,8 @@ pub(crate) struct Effective {
     /// Whether the server may call back on the connection.
     #[cfg_attr(not(feature = "bidir"), expect(dead_code, reason = "no connection is"))]
     pub(crate) is_bidirectional: bool,
+    /// `None` if connections must not be made again.
+    pub(crate) failover: Option<FailoverPolicy>,
 }
 
 impl Effective {
@@ -74,6 +76,9 @@ impl Effective {
                 ends: client.ends,
                 connect_timeout: client.connect_timeout,
                 is_bidirectional: client.bidirectional == Some(BidirectionalMode::Both),
+                failover: client
+                    .failover
+                    .filter(|_| client.rebind_mode() != RebindMode::NoReconnect),
             })
         } else {
             Err(inconsistent)

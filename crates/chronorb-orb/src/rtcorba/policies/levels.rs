@@ -40,7 +40,8 @@ impl PolicyManager {
     /// Sets policies. They hold for calls that begin after this; connections that fit stay.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two of a kind; nothing is changed then.
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; `INV_POLICY` (chronorb's minor 3) for a
+    /// [fail-over policy](super::FailoverPolicy) that cannot be followed. Nothing is changed then.
     pub fn set_policy_overrides(
         &self,
         policies: &[ClientPolicy],
@@ -93,7 +94,8 @@ impl PolicyCurrent {
     /// Sets policies. They hold for the thread's next calls; connections that fit stay.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two of a kind; nothing is changed then.
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; `INV_POLICY` (chronorb's minor 3) for a
+    /// [fail-over policy](super::FailoverPolicy) that cannot be followed. Nothing is changed then.
     pub fn set_policy_overrides(
         &self,
         policies: &[ClientPolicy],
@@ -159,7 +161,7 @@ impl OrbPolicies {
     }
 
     /// Returns a number that changes, on the calling thread, whenever the policies of the ORB or of
-    /// the thread change.
+    /// the thread change, or an address becomes suspected.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
         // Both only grow, and so does their sum.
@@ -179,6 +181,11 @@ impl OrbPolicies {
     #[inline]
     pub(crate) fn uses_ends(&self) -> bool {
         self.uses_ends.load(Ordering::Relaxed)
+    }
+
+    /// Has all threads bind anew before their next calls, since an address is suspected.
+    pub(crate) fn renew_bindings(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Returns the protocol properties for opening the server's endpoints; they are fixed from now

@@ -8,6 +8,7 @@
 mod bands;
 mod effective;
 mod ends;
+mod failover;
 mod levels;
 mod overrides;
 mod protocols;
@@ -16,14 +17,16 @@ use std::time::{Duration, SystemTime};
 
 use chronorb_giop::{
     POLICY_BIDIRECTIONAL, POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL,
-    POLICY_CONNECTION_TIMEOUT, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
-    POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME, POLICY_SYNC_SCOPE,
+    POLICY_CONNECTION_TIMEOUT, POLICY_FAILOVER, POLICY_PRIORITY_BANDED_CONNECTION,
+    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT,
+    POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME,
+    POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
 pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
 pub(crate) use ends::{EndPolicies, check_ends, utc_now};
+pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;
@@ -87,6 +90,9 @@ pub enum ClientPolicy {
     /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional
     /// [`Policy::Bidirectional`]: crate::poa::Policy::Bidirectional
     Bidirectional(BidirectionalMode),
+    /// The rules by which calls go on at another address of the reference (Lightweight Fault
+    /// Tolerance 1.0, and chronorb's own).
+    Failover(FailoverPolicy),
 }
 
 /// The bounds within which the oneway requests of a thread are kept, to be sent together.
@@ -201,6 +207,8 @@ pub enum ClientPolicyKind {
     OnewayBuffering,
     /// [`ClientPolicy::Bidirectional`]
     Bidirectional,
+    /// [`ClientPolicy::Failover`]
+    Failover,
 }
 
 impl ClientPolicy {
@@ -219,13 +227,14 @@ impl ClientPolicy {
             Self::ConnectTimeout(_) => ClientPolicyKind::ConnectTimeout,
             Self::OnewayBuffering(_) => ClientPolicyKind::OnewayBuffering,
             Self::Bidirectional(_) => ClientPolicyKind::Bidirectional,
+            Self::Failover(_) => ClientPolicyKind::Failover,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
@@ -238,9 +247,10 @@ impl ClientPolicyKind {
         Self::ConnectTimeout,
         Self::OnewayBuffering,
         Self::Bidirectional,
+        Self::Failover,
     ];
 
-    /// The number of it (`CORBA::PolicyType`): the standard's, or TAO's.
+    /// The number of it (`CORBA::PolicyType`): the standard's, TAO's, or chronorb's own.
     pub const fn policy_type(self) -> u32 {
         match self {
             Self::PrivateConnection => POLICY_PRIVATE_CONNECTION,
@@ -255,6 +265,7 @@ impl ClientPolicyKind {
             Self::ConnectTimeout => POLICY_CONNECTION_TIMEOUT,
             Self::OnewayBuffering => POLICY_BUFFERING_CONSTRAINT,
             Self::Bidirectional => POLICY_BIDIRECTIONAL,
+            Self::Failover => POLICY_FAILOVER,
         }
     }
 }

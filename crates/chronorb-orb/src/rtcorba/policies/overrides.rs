@@ -5,8 +5,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, PriorityBands,
-    Protocols, RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, FailoverPolicy,
+    OnewayBuffering, PriorityBands, Protocols, RebindMode, SyncScope,
 };
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
@@ -31,6 +31,7 @@ pub(crate) struct Overrides {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) buffering: Option<OnewayBuffering>,
     pub(super) bidirectional: Option<BidirectionalMode>,
+    pub(super) failover: Option<FailoverPolicy>,
 }
 
 impl Overrides {
@@ -68,6 +69,7 @@ impl Overrides {
             }
             ClientPolicyKind::OnewayBuffering => self.buffering.map(ClientPolicy::OnewayBuffering),
             ClientPolicyKind::Bidirectional => self.bidirectional.map(ClientPolicy::Bidirectional),
+            ClientPolicyKind::Failover => self.failover.map(ClientPolicy::Failover),
         }
     }
 
@@ -83,7 +85,8 @@ impl Overrides {
     /// These with others set or added.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two of a kind.
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; `INV_POLICY` (chronorb's minor 3) for a
+    /// fail-over policy that cannot be followed.
     pub(crate) fn changed(
         &self,
         policies: &[ClientPolicy],
@@ -113,6 +116,13 @@ impl Overrides {
                 ClientPolicy::ConnectTimeout(time) => changed.connect_timeout = Some(time),
                 ClientPolicy::OnewayBuffering(limits) => changed.buffering = Some(limits),
                 ClientPolicy::Bidirectional(mode) => changed.bidirectional = Some(mode),
+                ClientPolicy::Failover(policy) if policy.is_usable() => {
+                    changed.failover = Some(policy);
+                }
+                ClientPolicy::Failover(_) => {
+                    let kind = SystemExceptionKind::InvPolicy;
+                    return Err(SystemException::no(kind, minor::FAILOVER_UNSUPPORTED));
+                }
             }
         }
         Ok(changed)
@@ -150,6 +160,7 @@ impl Overrides {
         self.connect_timeout = self.connect_timeout.or(outer.connect_timeout);
         self.buffering = self.buffering.or(outer.buffering);
         self.bidirectional = self.bidirectional.or(outer.bidirectional);
+        self.failover = self.failover.or(outer.failover);
         self
     }
 }

@@ -3,7 +3,7 @@
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    BidirectionalMode, ClientPolicy, ClientPolicyKind, NetworkPriority,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, FailoverPolicy, NetworkPriority,
     OnewayBuffering as Buffering, Protocol, Protocols, RebindMode, SetOverride, SyncScope as Scope,
     TcpProtocolProperties,
 };
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ClientPolicyKind::{
-    Bidirectional, ClientProtocol, ConnectTimeout, OnewayBuffering, PriorityBandedConnection,
-    PrivateConnection, Rebind, RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime,
-    RequestEndTime, SyncScope,
+    Bidirectional, ClientProtocol, ConnectTimeout, Failover, OnewayBuffering,
+    PriorityBandedConnection, PrivateConnection, Rebind, RelativeRequestTimeout,
+    RelativeRoundtripTimeout, ReplyEndTime, RequestEndTime, SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -60,6 +60,10 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
         Bidirectional => ClientPolicy::Bidirectional(match number {
             2 => BidirectionalMode::Normal,
             _ => BidirectionalMode::Both,
+        }),
+        Failover => ClientPolicy::Failover(FailoverPolicy {
+            standbys: number,
+            ..FailoverPolicy::default()
         }),
         other => panic!("{other:?} is new"),
     }
