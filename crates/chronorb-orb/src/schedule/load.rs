@@ -35,7 +35,7 @@ pub enum StartError {
     Outdated {
         /// The schedule.
         schedule: PathBuf,
-        /// Its lock file.
+        /// The lock file.
         lock: PathBuf,
     },
     /// The lock file does not say which of its nodes this program is.
