@@ -31,7 +31,7 @@ pub enum StartError {
     #[error(transparent)]
     Malformed(#[from] ScheduleErrors),
     /// The schedule has changed after its lock file was written.
-    #[error("{lock} was written for another {schedule}; run: chronorb sched assign {schedule}")]
+    #[error("{lock} was written for another {schedule}: assign the schedule again")]
     Outdated {
         /// The schedule.
         schedule: PathBuf,

@@ -331,7 +331,7 @@ fn a_schedule_that_is_newer_than_its_lock_file_is_refused() {
     let error = refused(config(&files.schedule(), "server"));
     assert!(matches!(error, StartError::Outdated { .. }), "{error}");
     assert!(
-        error.to_string().contains("chronorb sched assign"),
+        error.to_string().contains("assign the schedule again"),
         "{error}"
     );
 }
