@@ -18,6 +18,7 @@ static ALLOCATOR: chronorb_rt::CountingAllocator = chronorb_rt::CountingAllocato
 
 mod cdr_values;
 mod endsystem;
+mod event_subscriptions;
 mod giop_message;
 mod idl_grammar;
 mod idl_source;
@@ -35,6 +36,7 @@ mod walk;
 
 pub use cdr_values::cdr_values;
 pub use endsystem::{client_replies, monitor_lines, object_keys, server_requests};
+pub use event_subscriptions::event_subscriptions;
 pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;

@@ -4,6 +4,7 @@
 
 #include "checks.h"
 #include "echoes.h"
+#include "program.h"
 #include "servants.h"
 
 #include <string>
@@ -171,9 +172,13 @@ void check_callbacks(Context& context) {
     Interop::Relations_var relations = context.hub->get_relations();
 
     CORBA::Object_var object = context.orb->resolve_initial_references("RootPOA");
-    PortableServer::POA_var poa = PortableServer::POA::_narrow(object);
-    PortableServer::POAManager_var manager = poa->the_POAManager();
+    PortableServer::POA_var root = PortableServer::POA::_narrow(object);
+    PortableServer::POAManager_var manager = root->the_POAManager();
     manager->activate();
+    CORBA::PolicyList policies;
+    policies.length(1);
+    policies[0] = both_ways(context.orb);
+    PortableServer::POA_var poa = root->create_POA("callbacks", manager, policies);
     EchoServant* servant = new EchoServant;
     PortableServer::ObjectId_var oid = poa->activate_object(servant);
     servant->_remove_ref();

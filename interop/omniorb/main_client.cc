@@ -132,6 +132,8 @@ void never_call_again() {
 
 bool run(CORBA::ORB_ptr orb, const Arguments& arguments) {
     never_call_again();
+    // Without it, omniORB makes no call on a connection that may be bidirectional.
+    CORBA::Object_var adapter = orb->resolve_initial_references("RootPOA");
     Report report;
     CORBA::Object_var object = orb->string_to_object(reference_text(arguments.ior).c_str());
     Context context{CORBA::ORB::_duplicate(orb), Interop::Hub::_narrow(object), {}, report};

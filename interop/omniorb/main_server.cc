@@ -68,12 +68,13 @@ typename Interface::_var_type activate(PortableServer::POA_ptr poa, const char* 
     return Interface::_narrow(object);
 }
 
-PortableServer::POA_ptr make_poa(PortableServer::POA_ptr root) {
+PortableServer::POA_ptr make_poa(CORBA::ORB_ptr orb, PortableServer::POA_ptr root) {
     PortableServer::POAManager_var manager = root->the_POAManager();
     CORBA::PolicyList policies;
-    policies.length(2);
+    policies.length(3);
     policies[0] = root->create_lifespan_policy(PortableServer::PERSISTENT);
     policies[1] = root->create_id_assignment_policy(PortableServer::USER_ID);
+    policies[2] = both_ways(orb);
     return root->create_POA("interop", manager, policies);
 }
 
@@ -110,7 +111,7 @@ CosNaming::NamingContextExt_ptr naming_service(CORBA::ORB_ptr orb) {
 void serve(CORBA::ORB_ptr orb, const Arguments& arguments) {
     CORBA::Object_var object = orb->resolve_initial_references("RootPOA");
     PortableServer::POA_var root = PortableServer::POA::_narrow(object);
-    PortableServer::POA_var poa = make_poa(root);
+    PortableServer::POA_var poa = make_poa(orb, root);
 
     Targets targets;
     targets.echo = activate<Interop::Echo>(poa, "echo", new EchoServant);

@@ -4,6 +4,8 @@
 
 #include "program.h"
 
+#include <omniORB4/BiDirPolicy.h>
+
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -40,6 +42,12 @@ std::string reference_text(const std::string& file_or_url) {
     if (!std::getline(file, text))
         throw std::runtime_error("cannot read " + file_or_url);
     return text;
+}
+
+CORBA::Policy_ptr both_ways(CORBA::ORB_ptr orb) {
+    CORBA::Any value;
+    value <<= BiDirPolicy::BOTH;
+    return orb->create_policy(BiDirPolicy::BIDIRECTIONAL_POLICY_TYPE, value);
 }
 
 void block_signals() {

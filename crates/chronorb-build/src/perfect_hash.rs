@@ -25,13 +25,30 @@ pub struct PerfectHash {
 impl PerfectHash {
     /// The value of an unused slot.
     pub const EMPTY: u16 = u16::MAX;
+
+    /// Returns the slots as the runtime has them, if the names of the hash follow each other in a
+    /// text: start and length of a name, and its position. `None` for an unused slot.
+    pub fn places<S: AsRef<[u8]>>(&self, names: &[S]) -> Vec<Option<(u32, u16, u16)>> {
+        let mut start = 0;
+        let places: Vec<(u32, u16, u16)> = (0..)
+            .zip(names)
+            .map(|(number, name)| {
+                let length = name.as_ref().len() as u16;
+                let place = (start, length, number);
+                start += u32::from(length);
+                place
+            })
+            .collect();
+        let place = |&number: &u16| places.get(usize::from(number)).copied();
+        self.slots.iter().map(place).collect()
+    }
 }
 
 /// Searches a perfect hash over the names, for the runtime's `OperationTable`. The same names give
 /// the same one.
 ///
-/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or
-/// more.
+/// There is none, and the result is `None`, where a name occurs twice, for 65,535 names or more,
+/// and for names of more than 65,535 octets.
 ///
 /// ```
 /// let names = ["bind", "rebind", "resolve", "unbind"];
@@ -39,7 +56,8 @@ impl PerfectHash {
 /// assert!(hash.slots.len() <= 10);
 /// ```
 pub fn perfect_hash<S: AsRef<[u8]>>(names: &[S]) -> Option<PerfectHash> {
-    if names.len() >= usize::from(PerfectHash::EMPTY) {
+    let is_long = |name: &S| name.as_ref().len() > usize::from(u16::MAX);
+    if names.len() >= usize::from(PerfectHash::EMPTY) || names.iter().any(is_long) {
         return None;
     }
     let mut sorted: Vec<&[u8]> = names.iter().map(AsRef::as_ref).collect();

@@ -110,7 +110,7 @@ impl Flat for Tick {
     }
 
     #[inline(always)]
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+    fn put(&self, w: &mut FlatWriter<'_>) {
         Flat::put(&self.price, w);
         Flat::put(&self.amount, w);
         Flat::put(&self.side, w);

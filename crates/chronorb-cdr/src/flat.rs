@@ -24,7 +24,7 @@ pub trait Flat: Copy {
     fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self;
 
     /// Writes a value for which there is room.
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>);
+    fn put(&self, w: &mut FlatWriter<'_>);
 
     /// Reads as many values as the array has.
     #[inline(always)]
@@ -34,7 +34,7 @@ pub trait Flat: Copy {
 
     /// Writes all of `items`.
     #[inline(always)]
-    fn put_slice<const SWAP: bool>(items: &[Self], w: &mut FlatWriter<'_, SWAP>) {
+    fn put_slice(items: &[Self], w: &mut FlatWriter<'_>) {
         items.iter().for_each(|item| item.put(w));
     }
 }
@@ -156,9 +156,9 @@ impl<const SWAP: bool> FlatReader<'_, SWAP> {
     }
 }
 
-/// A writer of consecutive values of a layout.
+/// A writer of consecutive values of a layout, in the byte order of this machine.
 #[derive(Debug)]
-pub struct FlatWriter<'c, const SWAP: bool> {
+pub struct FlatWriter<'c> {
     octets: &'c mut [u8],
     at: usize,
     phase: usize,
@@ -166,7 +166,7 @@ pub struct FlatWriter<'c, const SWAP: bool> {
     sound: bool,
 }
 
-impl<const SWAP: bool> FlatWriter<'_, SWAP> {
+impl FlatWriter<'_> {
     /// Pads, and calls `f` to fill the next `n` octets.
     #[inline(always)]
     fn place(&mut self, align: usize, n: usize, f: impl FnOnce(&mut [u8])) {
@@ -219,11 +219,11 @@ impl<'a> Decoder<'a> {
         n: usize,
     ) -> Result<Option<&'a [T]>, CdrError> {
         let (stride, phase) = (T::LAYOUT.stride(), T::LAYOUT.phase());
-        let Some(octets) = n
-            .checked_mul(stride)
-            .filter(|&size| size != 0)
-            .and_then(|size| self.peek(T::LAYOUT.align, phase, size))
-        else {
+        let size = n.checked_mul(stride).unwrap_or_default();
+        if size == 0 {
+            return Ok(None);
+        }
+        let Some(octets) = self.peek(T::LAYOUT.align, phase, size) else {
             return Ok(None);
         };
         let narrow = self.text().narrow;
@@ -261,12 +261,8 @@ impl Encoder<'_> {
         };
         first.encode(self)?;
         let start = self.position();
-        let sound = if self.endian().is_native() {
-            self.write_alike::<T, false>(rest)
-        } else {
-            self.write_alike::<T, true>(rest)
-        };
-        if sound {
+        // The ORB writes in its own byte order alone.
+        if self.endian().is_native() && self.write_alike(rest) {
             return Ok(());
         }
         self.truncate(start);
@@ -276,7 +272,7 @@ impl Encoder<'_> {
     /// Writes values behind the first; returns `false` if there is no room, or one of them cannot
     /// be written.
     #[inline]
-    fn write_alike<T: Flat, const SWAP: bool>(&mut self, items: &[T]) -> bool {
+    fn write_alike<T: Flat>(&mut self, items: &[T]) -> bool {
         let (stride, phase) = (T::LAYOUT.stride(), T::LAYOUT.phase());
         if stride == 0 {
             return true;
@@ -288,7 +284,7 @@ impl Encoder<'_> {
         };
         let mut sound = true;
         for (octets, item) in place.chunks_exact_mut(stride).zip(items) {
-            let mut w = FlatWriter::<SWAP> {
+            let mut w = FlatWriter {
                 octets,
                 at: 0,
                 phase,
@@ -314,8 +310,8 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
-                let word = reversed_if::<SWAP, _>(self.to_ne_bytes());
+            fn put(&self, w: &mut FlatWriter<'_>) {
+                let word = self.to_ne_bytes();
                 w.place(word.len(), word.len(), |place| place.copy_from_slice(&word));
             }
 
@@ -328,8 +324,8 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn put_slice<const SWAP: bool>(items: &[Self], w: &mut FlatWriter<'_, SWAP>) {
-                put_words::<SWAP, _, { size_of::<Self>() }>(items, w);
+            fn put_slice(items: &[Self], w: &mut FlatWriter<'_>) {
+                put_words::<_, { size_of::<Self>() }>(items, w);
             }
         }
     )*};
@@ -347,8 +343,8 @@ impl Flat for LongDouble {
     }
 
     #[inline(always)]
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
-        let word = reversed_if::<SWAP, _>(self.to_bits().to_ne_bytes());
+    fn put(&self, w: &mut FlatWriter<'_>) {
+        let word = self.to_bits().to_ne_bytes();
         w.place(8, 16, |place| place.copy_from_slice(&word));
     }
 }
@@ -362,7 +358,7 @@ impl Flat for bool {
     }
 
     #[inline(always)]
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+    fn put(&self, w: &mut FlatWriter<'_>) {
         u8::from(*self).put(w);
     }
 }
@@ -378,7 +374,7 @@ impl Flat for Char {
     }
 
     #[inline(always)]
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+    fn put(&self, w: &mut FlatWriter<'_>) {
         w.sound &= w.narrow != CharSet::Utf8 || self.0.is_ascii();
         self.0.put(w);
     }
@@ -393,25 +389,15 @@ impl<T: Flat, const N: usize> Flat for [T; N] {
     }
 
     #[inline(always)]
-    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+    fn put(&self, w: &mut FlatWriter<'_>) {
         T::put_slice(self, w);
     }
 }
 
 #[inline(always)]
-fn put_words<const SWAP: bool, T: Plain, const W: usize>(
-    items: &[T],
-    w: &mut FlatWriter<'_, SWAP>,
-) {
+fn put_words<T: Plain, const W: usize>(items: &[T], w: &mut FlatWriter<'_>) {
     w.place(W, size_of_val(items), |place| {
         place.copy_from_slice(memory::bytes_of(items));
-        if SWAP {
-            place
-                .as_chunks_mut::<W>()
-                .0
-                .iter_mut()
-                .for_each(|word| word.reverse());
-        }
     });
 }
 

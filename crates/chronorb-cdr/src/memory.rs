@@ -241,8 +241,14 @@ impl Arena {
         if size == 0 {
             return Ok(NonNull::dangling());
         }
+        Ok(self.room(size, align_of::<T>())?.cast())
+    }
+
+    /// Takes `size` bytes; the same code for all types.
+    #[inline]
+    fn room(&self, size: usize, align: usize) -> Result<NonNull<u64>, CdrError> {
         let address = self.start.addr().get().wrapping_add(self.used.get());
-        let padding = address.wrapping_neg() & (align_of::<T>() - 1);
+        let padding = address.wrapping_neg() & (align - 1);
         let free = self.capacity - self.used.get();
         if free < padding || free - padding < size {
             return Err(CdrError::ArenaFull);
@@ -250,7 +256,7 @@ impl Arena {
         let offset = self.used.get() + padding;
         self.used.set(offset + size);
         // SAFETY: `offset + size` is at most `capacity`, the size of the allocation.
-        Ok(unsafe { self.start.byte_add(offset) }.cast())
+        Ok(unsafe { self.start.byte_add(offset) })
     }
 }
 

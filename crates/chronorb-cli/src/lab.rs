@@ -14,6 +14,7 @@ use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
 use chronorb_lab::protocols::{Protocol, Protocols};
 use chronorb_lab::rio::{self, RealTimeIo};
+use chronorb_lab::scheduling::{Scheduling, SchedulingPart};
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
@@ -143,6 +144,18 @@ pub(crate) enum LabCommand {
     #[command(after_help = RIO_EXAMPLES)]
     Rio(RioArguments),
 
+    /// Compare the deadlines that calls keep with an analysis and with a simulation.
+    ///
+    /// Eight operations ask for more than a processor has (x1): simulated by rate-monotonic
+    /// priorities, earliest deadline, least laxity and maximum urgency, and run on the lanes of a
+    /// server for fixed priorities. The instructions of a look-up in the run-time scheduler are
+    /// counted (x3). Three task sets have their response times analysed, simulated and measured
+    /// (x9). An operation exceeds its budget under each policy for overruns (x11). Ends with
+    /// tables, the claims about the figures with their verdicts, and a report with plots. Takes
+    /// about two minutes, with --short half of one.
+    #[command(after_help = SCHEDULING_EXAMPLES)]
+    Scheduling(SchedulingArguments),
+
     /// Compare Leader/Followers and Half-Sync/Half-Async, and test the guarantees of thread pools.
     ///
     /// A client calls without a pause until the server has served 100,000 requests: by each
@@ -211,6 +224,7 @@ impl LabCommand {
             Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
             Self::Protocols(asked) => asked.run(),
             Self::Rio(asked) => asked.run(),
+            Self::Scheduling(asked) => asked.run(),
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
             Self::Timeprobes(asked) => asked.run(),
@@ -595,6 +609,26 @@ impl RioArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct SchedulingArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Run these parts alone: x1, x3, x9, x11.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<SchedulingPart>,
+}
+
+impl SchedulingArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Scheduling>();
+        if !self.only.is_empty() {
+            plan.parts = self.only;
+        }
+        status(chronorb_lab::run::<Scheduling>(&self.common.options::<Scheduling>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ThreadPoolsArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -795,6 +829,17 @@ The network consists of namespaces that end with this program, however it ends; 
 machine is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the
 same time change the figures. A claim that is not reproduced is shown, and is no failure of the
 command.";
+
+const SCHEDULING_EXAMPLES: &str = "\
+Examples:
+  chronorb lab scheduling
+  chronorb lab scheduling --short --only x9 --report short.html
+  chronorb lab scheduling --json | jq '.rows[] | select(.above > 0) |
+    [.set, .task, .analysed_ns, .measured_ns, .disturbance_ns]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
+the experiment runs all the same, and does not judge what it measured. A claim that was missed is
+shown, and is no failure of the command.";
 
 const THREAD_POOLS_EXAMPLES: &str = "\
 Examples:

@@ -39,14 +39,19 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod in_place;
 mod negotiation;
 mod writer;
+
+use std::mem;
 
 use chronorb_cdr::{CdrError, Frame};
 
 pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
 pub use negotiation::{Negotiation, empty_message};
 pub use writer::{MessageWriter, WriteProgress};
+
+pub(crate) use in_place::FragmentPlace;
 
 use crate::fragments::{FragmentError, Reassembly};
 use crate::framing::{FramingError, NextMessage};
@@ -130,11 +135,28 @@ pub struct MessageReader {
     start: usize,
     /// The caller's frame is the one that was `pending`, and `pending` is the caller's, empty.
     exchanged: bool,
-    /// The reason why the message at the start is being skipped.
-    skipping: Option<CdrError>,
+    mode: ReceiveMode,
+    /// Octets of the last message that was joined of its parts.
+    joined: u32,
+    /// Octets of the last first part of a message.
+    first_part: u32,
     /// Octets of that message that were thrown away.
     skipped: usize,
     fragments: Reassembly,
+}
+
+/// The way in which the octets at the start are received.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ReceiveMode {
+    /// As a message of its own.
+    Plain,
+    /// As a part of a message, probably: no octets beyond it are received, so that the next part
+    /// can be received in place.
+    InParts,
+    /// As a message that is being skipped, for this reason.
+    Skipping(CdrError),
+    /// As a fragment, [behind the octets that it continues](in_place).
+    InPlace,
 }
 
 impl MessageReader {
@@ -146,7 +168,9 @@ impl MessageReader {
             pending,
             start: 0,
             exchanged: false,
-            skipping: None,
+            mode: ReceiveMode::Plain,
+            joined: 0,
+            first_part: 0,
             skipped: 0,
             fragments: Reassembly::new(bounds),
         }
@@ -154,7 +178,9 @@ impl MessageReader {
 
     /// Polls for a message in `frame`, into which octets were received. An empty frame begins the
     /// next message, with the octets kept before. If the result is a message, the frame has only
-    /// that, and the octets after it are kept.
+    /// that, and the octets after it are kept. A fragment may be in the frame of the message that
+    /// it continues, behind its octets. Each message is to be [joined](Self::join) or [put
+    /// back](Self::put_back) before the next one is received.
     ///
     /// Before another frame is used, an incomplete message is to be
     /// [suspended](Self::suspend).
@@ -184,8 +210,8 @@ impl MessageReader {
         {
             return Ok(Progress::Message(message));
         }
-        if self.skipping.is_some() {
-            return self.skip(frame);
+        if self.mode != ReceiveMode::Plain {
+            return self.poll_in_mode(negotiation, frame);
         }
         match negotiation.next_message(frame.as_slice(), self.bounds.message) {
             Ok(NextMessage::Complete { header, len }) => {
@@ -197,11 +223,38 @@ impl MessageReader {
             Err(FramingError::TooLarge(len))
                 if self.bounds.skips && len / SKIPPED_TIMES <= self.bounds.message =>
             {
-                self.skipping = Some(CdrError::FrameFull);
-                self.skip(frame)
+                self.mode = ReceiveMode::Skipping(CdrError::FrameFull);
+                self.skip(CdrError::FrameFull, frame)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Polls in another mode than the plain one.
+    #[cold]
+    fn poll_in_mode(
+        &mut self,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<Progress, ReadError> {
+        match self.mode {
+            ReceiveMode::Skipping(cause) => return self.skip(cause, frame),
+            ReceiveMode::InPlace => match self.poll_in_place(frame)? {
+                Some(progress) => return Ok(progress),
+                None => self.leave_in_place(frame)?,
+            },
+            ReceiveMode::InParts | ReceiveMode::Plain => {}
+        }
+        self.mode = ReceiveMode::Plain;
+        let progress = self.poll(negotiation, frame)?;
+        let header = Protocol::read_header(frame.as_slice());
+        if self.mode == ReceiveMode::Plain
+            && matches!(progress, Progress::Missing { .. })
+            && header.ok().is_none_or(|header| header.more_fragments)
+        {
+            self.mode = ReceiveMode::InParts;
+        }
+        Ok(progress)
     }
 
     /// Makes room in `frame` for octets of a message of `total` octets, as requested by
@@ -218,13 +271,43 @@ impl MessageReader {
         frame: &'f mut Frame,
         total: usize,
     ) -> Result<Option<&'f mut [u8]>, ReadError> {
-        if self.skipping.is_some() {
-            return room_to_skip(frame, total).map(Some);
+        if self.mode != ReceiveMode::Plain {
+            return self.room_in_mode(frame, total);
         }
         match room_for(frame, total) {
             Ok(room) => Ok(Some(room)),
             Err(cause) => self.skip_for_want(cause).map(|()| None),
         }
+    }
+
+    /// Makes room in another mode than the plain one.
+    #[cold]
+    fn room_in_mode<'f>(
+        &mut self,
+        frame: &'f mut Frame,
+        total: usize,
+    ) -> Result<Option<&'f mut [u8]>, ReadError> {
+        let len = match self.mode {
+            ReceiveMode::Skipping(_) => return room_to_skip(frame, total).map(Some),
+            ReceiveMode::InPlace => self.reserve_in_place(frame, total),
+            ReceiveMode::InParts | ReceiveMode::Plain => {
+                let expected = if frame.is_empty() {
+                    self.first_part as usize
+                } else {
+                    total
+                };
+                reserve(frame, total.max(expected), 0)
+            }
+        };
+        let Some(len) = len else {
+            // The message is skipped or refused if there is no room for it elsewhere either.
+            return match mem::replace(&mut self.mode, ReceiveMode::Plain) {
+                ReceiveMode::InPlace => self.leave_in_place(frame).map(|()| None),
+                _ => Ok(None),
+            };
+        };
+        let room = frame.spare_mut(0)?;
+        Ok(Some(&mut room[..len]))
     }
 
     /// Begins to skip a message that has no room.
@@ -233,7 +316,7 @@ impl MessageReader {
         if !self.bounds.skips {
             return Err(cause.into());
         }
-        self.skipping = Some(cause);
+        self.mode = ReceiveMode::Skipping(cause);
         Ok(())
     }
 
@@ -244,8 +327,8 @@ impl MessageReader {
     /// # Errors
     /// [`ReadError::NoMemory`]
     pub fn suspend(&mut self, frame: &mut Frame, stays: bool) -> Result<(), ReadError> {
-        if std::mem::take(&mut self.exchanged) || stays {
-            std::mem::swap(frame, &mut self.pending);
+        if mem::take(&mut self.exchanged) || stays {
+            mem::swap(frame, &mut self.pending);
         } else {
             self.pending.extend_from_slice(frame.as_slice())?;
             frame.clear();
@@ -281,17 +364,44 @@ impl MessageReader {
         frame: &mut Frame,
     ) -> Result<Option<Message>, ReadError> {
         let header = message.header;
-        let part = frame.as_slice();
-        let joined = self.fragments.push_part(header, part, message.skipped)?;
-        Ok(joined.map(|mut joined| {
-            // Longer messages may be skipped in the same frame, and more may follow a message.
-            joined.frame.set_limit(frame.limit());
-            *frame = joined.frame;
-            Message {
-                header: joined.header,
-                skipped: joined.skipped,
-            }
+        if self.mode == ReceiveMode::InPlace {
+            return self.join_in_place(header, frame);
+        }
+        let is_first = header.more_fragments
+            && !matches!(
+                header.kind,
+                MessageType::Fragment | MessageType::CancelRequest
+            );
+        if is_first {
+            self.first_part = frame.len() as u32;
+        }
+        // A message takes the caller's memory if it, or the last one, has needed half of it.
+        let needed = frame.len().max(self.joined as usize);
+        let joined = if is_first && message.skipped.is_none() && frame.capacity() / 2 <= needed {
+            self.fragments.open_in(header, frame).map(|()| None)
+        } else {
+            let part = frame.as_slice();
+            self.fragments.push_part(header, part, message.skipped)
+        };
+        let Some(mut joined) = joined? else {
+            self.mode = ReceiveMode::InParts;
+            self.continue_in_place();
+            return Ok(None);
+        };
+        self.has_joined(&joined.frame);
+        // Longer messages may be skipped in the same frame, and more may follow a message.
+        joined.frame.set_limit(frame.limit());
+        *frame = joined.frame;
+        Ok(Some(Message {
+            header: joined.header,
+            skipped: joined.skipped,
         }))
+    }
+
+    /// Notes the length of a message that was joined of its parts.
+    fn has_joined(&mut self, frame: &Frame) {
+        self.joined = frame.len() as u32;
+        self.mode = ReceiveMode::InParts;
     }
 
     /// Puts a message that was taken out in front of the octets that wait.
@@ -299,6 +409,9 @@ impl MessageReader {
     /// # Errors
     /// [`ReadError::NoMemory`]
     pub fn put_back(&mut self, message: &Frame) -> Result<(), ReadError> {
+        if self.mode == ReceiveMode::InPlace {
+            return self.put_back_in_place(message);
+        }
         let mut pending = Frame::new(message.len() + self.pending().len(), self.pending.limit());
         pending.extend_from_slice(message.as_slice())?;
         pending.extend_from_slice(self.pending())?;
@@ -322,12 +435,16 @@ impl MessageReader {
     /// Whether the octets of the present message are dropped, because it is beyond a bound.
     #[inline]
     pub fn is_skipping(&self) -> bool {
-        self.skipping.is_some()
+        matches!(self.mode, ReceiveMode::Skipping(_))
     }
 
     /// Number of octets of memory that are kept here.
     #[inline]
     pub fn kept(&self) -> usize {
+        if self.mode == ReceiveMode::InPlace && !self.exchanged {
+            // It has the octets of the only message in fragments.
+            return self.pending.capacity();
+        }
         self.pending.capacity() + self.fragments.octets()
     }
 
@@ -338,7 +455,7 @@ impl MessageReader {
             return None;
         }
         let none = Frame::new(0, self.pending.limit());
-        Some(std::mem::replace(&mut self.pending, none))
+        Some(mem::replace(&mut self.pending, none))
     }
 
     /// Throws away everything that is kept here. Nothing can be read after that.
@@ -353,7 +470,11 @@ impl MessageReader {
         negotiation: &Negotiation,
         frame: &mut Frame,
     ) -> Result<Option<Message>, ReadError> {
-        if self.skipping.is_none()
+        if self.mode == ReceiveMode::InPlace {
+            self.resume_in_place(frame);
+            return Ok(None);
+        }
+        if !self.is_skipping()
             && let Ok(NextMessage::Complete { header, len }) =
                 negotiation.next_message(self.pending(), self.bounds.message)
         {
@@ -364,7 +485,7 @@ impl MessageReader {
         if self.start > 0 {
             self.take(self.pending().len(), frame)?;
         } else {
-            std::mem::swap(frame, &mut self.pending);
+            mem::swap(frame, &mut self.pending);
             self.exchanged = true;
         }
         Ok(None)
@@ -374,7 +495,7 @@ impl MessageReader {
     /// are thrown away as they arrive. Only requests are skipped, locate ones too, since nothing
     /// else is answered.
     #[cold]
-    fn skip(&mut self, frame: &mut Frame) -> Result<Progress, ReadError> {
+    fn skip(&mut self, cause: CdrError, frame: &mut Frame) -> Result<Progress, ReadError> {
         let header = Protocol::read_header(frame.as_slice()).map_err(|_| ReadError::Malformed)?;
         if !matches!(
             header.kind,
@@ -395,9 +516,10 @@ impl MessageReader {
         }
         // The octets after the message may have arrived with it.
         let kept = if has_come_at_once { len } else { frame.len() };
-        let skipped = self.skipping.take();
+        self.mode = ReceiveMode::Plain;
         self.skipped = 0;
         self.complete(kept, frame)?;
+        let skipped = Some(cause);
         Ok(Progress::Message(Message { header, skipped }))
     }
 
@@ -413,10 +535,10 @@ impl MessageReader {
     #[inline(never)]
     fn part_with(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
         let (message, surplus) = frame.as_slice().split_at(len);
-        if std::mem::take(&mut self.exchanged) && len <= EXCHANGED_FROM {
+        if mem::take(&mut self.exchanged) && len <= EXCHANGED_FROM {
             // A small message does not cost the caller its own frame.
             self.pending.extend_from_slice(message)?;
-            std::mem::swap(frame, &mut self.pending);
+            mem::swap(frame, &mut self.pending);
             self.advance(len);
             return Ok(());
         }
@@ -461,6 +583,14 @@ pub fn room_for(frame: &mut Frame, total: usize) -> Result<&mut [u8], CdrError> 
     let room = frame.spare_mut(missing.min(arrived.max(LEAST_ROOM)))?;
     let len = room.len().min(missing.saturating_add(LEAST_ROOM));
     Ok(&mut room[..len])
+}
+
+/// Makes room for the rest of a message of `total` octets, by the same rule, and for at most `more`
+/// octets after it. Returns the number of octets; `None` if there is none.
+fn reserve(frame: &mut Frame, total: usize, more: usize) -> Option<usize> {
+    let missing = total.saturating_sub(frame.len());
+    let room = frame.spare_mut(missing.min(frame.len().max(LEAST_ROOM)));
+    Some(room.ok()?.len().min(missing.saturating_add(more)))
 }
 
 /// Makes room for at most the rest of a skipped message.

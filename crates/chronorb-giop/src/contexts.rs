@@ -2,16 +2,17 @@
 
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder, Endian};
 
-use crate::encapsulation::Reader;
+use crate::encapsulation::{self, Reader};
 use crate::minor;
 
 /// The context of the Transaction Service.
 pub const TRANSACTION_SERVICE: u32 = 0;
 /// The code sets of the connection: [`CodeSetContext`](crate::codesets::CodeSetContext).
 pub const CODE_SETS: u32 = 1;
-/// The listen points of a client that can be called back over its connection.
+/// The listen points of a client that can be called back over its connection:
+/// [`encode_listen_points`].
 pub const BI_DIR_IIOP: u32 = 5;
-/// Invocation policies of CORBA Messaging.
+/// Invocation policies of CORBA Messaging: [`EndTimes`](crate::EndTimes), and others.
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The real-time priority of the request: [`encode_priority`].
 pub const RT_CORBA_PRIORITY: u32 = 10;
@@ -113,4 +114,81 @@ pub const fn encode_priority_range(low: i16, high: i16) -> [u8; 6] {
 pub fn decode_priority_range(data: &[u8]) -> Result<(i16, i16), CdrError> {
     let mut r = Reader::new(data)?;
     Ok((r.read_i16()?, r.read_i16()?))
+}
+
+/// An address at which a client listens, in the context [`BI_DIR_IIOP`] (CORBA 3.3 part 2, 9.8.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ListenPoint {
+    /// The host, spelled as in references to the client's objects.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// Returns the content of the context [`BI_DIR_IIOP`], in the byte order of this machine: the
+/// addresses whose requests may come to the client on the connection that it opened.
+///
+/// # Errors
+/// A host that has characters beyond ISO 8859-1.
+pub fn encode_listen_points<'p>(
+    points: impl ExactSizeIterator<Item = (&'p str, u16)>,
+) -> Result<Vec<u8>, CdrError> {
+    encapsulation::build(|e| {
+        e.write_u32(points.len() as u32)?;
+        for (host, port) in points {
+            e.write_str(host)?;
+            e.write_u16(port)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads the content of the context [`BI_DIR_IIOP`].
+///
+/// # Errors
+/// Malformed octets.
+pub fn decode_listen_points(data: &[u8]) -> Result<Vec<ListenPoint>, CdrError> {
+    Reader::new(data)?.read_seq(|r| {
+        Ok(ListenPoint {
+            host: r.read_string()?,
+            port: r.read_u16()?,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One listen point, 10.0.0.1:2809, as a client of the other byte order sends it.
+    const ONE: &[u8] = &[
+        0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, b'1', b'0', b'.', b'0', b'.', b'0', b'.', b'1', 0, 0,
+        0x0a, 0xf9,
+    ];
+
+    #[test]
+    fn listen_points_have_the_layout_of_the_standard() {
+        let points = decode_listen_points(ONE).expect("well formed");
+        let host = "10.0.0.1".to_owned();
+        assert_eq!(points, [ListenPoint { host, port: 2809 }]);
+    }
+
+    #[test]
+    fn listen_points_are_read_as_they_were_written() {
+        let points = [("10.0.0.1", 2809), ("fe80::1", 1), ("", 65535)];
+        let written = encode_listen_points(points.into_iter()).expect("it fits");
+        let read = decode_listen_points(&written).expect("well formed");
+        let read: Vec<_> = read.iter().map(|p| (p.host.as_str(), p.port)).collect();
+        assert_eq!(read, points);
+    }
+
+    #[test]
+    fn no_more_listen_points_are_read_than_there_are_octets() {
+        for len in 0..ONE.len() {
+            assert!(decode_listen_points(&ONE[..len]).is_err(), "{len} octets");
+        }
+        let mut many = ONE.to_vec();
+        many[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(decode_listen_points(&many).is_err());
+    }
 }

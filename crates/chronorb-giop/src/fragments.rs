@@ -5,8 +5,11 @@
 
 mod pieces;
 
+use std::mem;
+
 use chronorb_cdr::{CdrError, Endian, Frame};
 
+use crate::connection::FragmentPlace;
 use crate::encapsulation::Reader;
 use crate::header::clear_more_fragments;
 use crate::{
@@ -14,6 +17,7 @@ use crate::{
     finish_message, reply_id,
 };
 
+pub(crate) use pieces::FRAGMENT_HEADER_LEN;
 pub use pieces::{Piece, Pieces};
 
 /// The bounds of received messages of one connection.
@@ -170,6 +174,46 @@ impl Reassembly {
         message: &[u8],
         cut: Option<CdrError>,
     ) -> Result<(), FragmentError> {
+        let open = self.admit(header, message)?;
+        let mut frame = Frame::new(0, self.limit());
+        let kept = self.fits(cut, 0, message.len()).and_then(|()| {
+            frame.reserve((2 * message.len()).min(frame.limit()))?;
+            frame.extend_from_slice(message)
+        });
+        let skipped = self.skipped(kept)?;
+        if skipped.is_some() {
+            frame.extend_from_slice(&message[..message.len().min(KEPT_OF_SKIPPED)])?;
+        }
+        self.bytes += frame.len();
+        self.open.push(Open {
+            skipped,
+            frame,
+            ..open
+        });
+        Ok(())
+    }
+
+    /// Takes the first part of a message as [`push`](Self::push) does, with its frame. The caller's
+    /// frame has no memory then, unless the message has to be skipped.
+    pub(crate) fn open_in(
+        &mut self,
+        header: MessageHeader,
+        frame: &mut Frame,
+    ) -> Result<(), FragmentError> {
+        if self.fits(None, 0, frame.len()).is_err() {
+            return self.open(header, frame.as_slice(), None);
+        }
+        let mut open = self.admit(header, frame.as_slice())?;
+        self.bytes += frame.len();
+        open.frame.set_limit(frame.limit());
+        mem::swap(&mut open.frame, frame);
+        open.frame.set_limit(self.limit());
+        self.open.push(open);
+        Ok(())
+    }
+
+    /// Checks whether a message may begin with this part. Returns its entry, without octets.
+    fn admit(&self, header: MessageHeader, message: &[u8]) -> Result<Open, FragmentError> {
         let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
             (
@@ -187,25 +231,21 @@ impl Reassembly {
         if self.open.len() >= self.bounds.fragmented {
             return Err(FragmentError::TooMany);
         }
-        let received = self.received(0, header)?;
-        let mut frame = Frame::new(0, self.bounds.message.max(KEPT_OF_SKIPPED));
-        let kept = self.fits(cut, 0, message.len()).and_then(|()| {
-            frame.reserve((2 * message.len()).min(frame.limit()))?;
-            frame.extend_from_slice(message)
-        });
-        let skipped = self.skipped(kept)?;
-        if skipped.is_some() {
-            frame.extend_from_slice(&message[..message.len().min(KEPT_OF_SKIPPED)])?;
-        }
-        self.bytes += frame.len();
-        self.open.push(Open {
+        Ok(Open {
             request_id,
             header,
-            received,
-            skipped,
-            frame,
-        });
-        Ok(())
+            received: self.received(0, header)?,
+            skipped: None,
+            // Parts are of one size, and the first has a shorter header.
+            last: message.len().saturating_sub(FRAGMENT_HEADER_LEN),
+            place: FragmentPlace::default(),
+            frame: Frame::new(0, 0),
+        })
+    }
+
+    /// The greatest length of the frame of a message.
+    fn limit(&self) -> usize {
+        self.bounds.message.max(KEPT_OF_SKIPPED)
     }
 
     fn join(
@@ -242,6 +282,7 @@ impl Reassembly {
             let skipped = self.skipped(kept)?;
             let open = &mut self.open[at];
             open.skipped = skipped;
+            open.last = body.len();
             if skipped.is_some() {
                 open.frame.truncate(KEPT_OF_SKIPPED);
                 open.frame.shrink_to(KEPT_OF_SKIPPED);
@@ -252,14 +293,8 @@ impl Reassembly {
             return Ok(None);
         }
         let mut open = self.remove(at);
-        clear_more_fragments(&mut open.frame);
-        finish_message(&mut open.frame);
         Ok(Some(ReassembledMessage {
-            header: MessageHeader {
-                more_fragments: false,
-                size: (open.frame.len() - HEADER_LEN) as u32,
-                ..open.header
-            },
+            header: whole(open.header, &mut open.frame),
             frame: open.frame,
             skipped: open.skipped,
         }))
@@ -308,6 +343,65 @@ impl Reassembly {
         }
     }
 
+    /// The only message of which parts are missing, if fragments may be received behind its octets.
+    pub(crate) fn continued(&mut self) -> Option<&mut Open> {
+        match &mut self.open[..] {
+            [open] if open.may_continue() => Some(open),
+            _ => None,
+        }
+    }
+
+    /// The place of the next fragment of that message.
+    pub(crate) fn place(&mut self) -> Option<&mut FragmentPlace> {
+        self.open.first_mut().map(|open| &mut open.place)
+    }
+
+    /// The frame of that message.
+    pub(crate) fn first_frame(&mut self) -> Option<&mut Frame> {
+        self.open.first_mut().map(|open| &mut open.frame)
+    }
+
+    /// Octets of the body of the last part of that message.
+    pub(crate) fn last_part(&self) -> usize {
+        self.open.first().map_or(0, |open| open.last)
+    }
+
+    /// Whether a fragment, of which at least its header and its request id have arrived, continues
+    /// that message, within all bounds.
+    pub(crate) fn is_continued_by(&self, header: MessageHeader, fragment: &[u8]) -> bool {
+        let [open] = &self.open[..] else {
+            return false;
+        };
+        let Some(body) = header.message_len().checked_sub(FRAGMENT_HEADER_LEN) else {
+            return false;
+        };
+        header.kind == MessageType::Fragment
+            && (open.header.protocol, open.header.endian) == (header.protocol, header.endian)
+            && open.request_id == first_u32(header.endian, fragment)
+            && self.received(open.received, header).is_ok()
+            && self.fits(None, self.bytes, body).is_ok()
+    }
+
+    /// Notes a fragment that was received behind the octets of that message in `frame`. After the
+    /// last one, the frame has the whole message, whose header is returned.
+    pub(crate) fn note_continued(
+        &mut self,
+        header: MessageHeader,
+        frame: &mut Frame,
+    ) -> Option<MessageHeader> {
+        let open = self.open.first_mut()?;
+        open.received = open.received.saturating_add(header.message_len());
+        open.last = header.message_len().saturating_sub(FRAGMENT_HEADER_LEN);
+        self.bytes = frame.len();
+        if header.more_fragments {
+            return None;
+        }
+        let header = open.header;
+        self.open.clear();
+        self.bytes = 0;
+        Some(whole(header, frame))
+    }
+
     fn remove(&mut self, at: usize) -> Open {
         let open = self.open.swap_remove(at);
         self.bytes -= open.frame.len();
@@ -327,7 +421,7 @@ impl From<CdrError> for FragmentError {
 
 /// A message of which parts are missing.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     /// The request identifier in its fragments; none in GIOP 1.1.
     request_id: Option<u32>,
     /// The header of its first part.
@@ -337,7 +431,30 @@ struct Open {
     received: usize,
     /// The reason why only the beginning is kept.
     skipped: Option<CdrError>,
-    frame: Frame,
+    /// Octets of the body of its last part.
+    last: usize,
+    /// The place of its next fragment, while that is received in place.
+    pub(crate) place: FragmentPlace,
+    pub(crate) frame: Frame,
+}
+
+impl Open {
+    fn may_continue(&self) -> bool {
+        self.skipped.is_none()
+            && self.header.protocol == Version::V1_2.into()
+            && self.frame.len() > FRAGMENT_HEADER_LEN
+    }
+}
+
+/// Makes the octets of all parts of a message one message. Returns its header.
+fn whole(first: MessageHeader, frame: &mut Frame) -> MessageHeader {
+    clear_more_fragments(frame);
+    finish_message(frame);
+    MessageHeader {
+        more_fragments: false,
+        size: (frame.len() - HEADER_LEN) as u32,
+        ..first
+    }
 }
 
 /// The first `unsigned long` after the header.

@@ -28,6 +28,7 @@ pub mod url;
 
 mod component;
 mod encapsulation;
+mod end_times;
 mod exception;
 mod group;
 mod header;
@@ -50,6 +51,7 @@ pub use component::{
     TaoPathEndpoint,
 };
 pub use contexts::ServiceContext;
+pub use end_times::{EndTimes, UtcTime};
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use group::{
     GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, TargetGroup, UipmcProfile, parse_group_url,
@@ -67,8 +69,10 @@ pub use locate::{
     encode_locate_request,
 };
 pub use policies::{
-    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
-    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_BIDIRECTIONAL, POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL,
+    POLICY_CONNECTION_TIMEOUT, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
+    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT,
+    POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME,
     POLICY_SERVER_PROTOCOL, POLICY_SYNC_SCOPE, Policies, PolicyValue, PriorityBandValue,
     PriorityModelValue, ProtocolValue, TcpPropertiesValue,
 };

@@ -181,6 +181,8 @@ minors! {
         "the client's access rules permit none of the reference's addresses";
     NoPermission: NOT_AUTHORIZED = CHRONORB | 7,
         "the authorizer of the object adapter refuses the request";
+    NoPermission: NOT_BIDIRECTIONAL = CHRONORB | 8,
+        "the object adapter takes no requests on connections that its own ORB opened";
     NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1,
         "there are as many connections as there may be, and none is idle";
     Rebind: FORWARD_FORBIDDEN = CHRONORB | 1,

@@ -19,6 +19,18 @@ pub const POLICY_PRIORITY_BANDED_CONNECTION: u32 = 45;
 pub const POLICY_REBIND: u32 = 23;
 /// The type of the SyncScope policy of CORBA Messaging.
 pub const POLICY_SYNC_SCOPE: u32 = 24;
+/// The type of the RequestEndTime policy of CORBA Messaging.
+pub const POLICY_REQUEST_END_TIME: u32 = 28;
+/// The type of the ReplyEndTime policy of CORBA Messaging.
+pub const POLICY_REPLY_END_TIME: u32 = 30;
+/// The type of the RelativeRequestTimeout policy of CORBA Messaging.
+pub const POLICY_RELATIVE_REQUEST_TIMEOUT: u32 = 31;
+/// The type of TAO's BufferingConstraint policy.
+pub const POLICY_BUFFERING_CONSTRAINT: u32 = 0x5441_0001;
+/// The type of TAO's ConnectionTimeout policy.
+pub const POLICY_CONNECTION_TIMEOUT: u32 = 0x5441_0008;
+/// The type of the Bidirectional policy of GIOP.
+pub const POLICY_BIDIRECTIONAL: u32 = 37;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_ROUNDTRIP_TIMEOUT: u32 = 32;
 

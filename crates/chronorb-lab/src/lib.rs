@@ -15,6 +15,7 @@
 //! | [`overtake`] | calls of high priority while all lower lanes are saturated |
 //! | [`protocols`] | the ORB's addition to its transports, and the savings of GIOPlite |
 //! | [`rio`] | the real-time I/O subsystem, beside the kernel's TCP |
+//! | [`scheduling`] | task sets: analysed, simulated, and run on lanes |
 //! | [`thread_pools`] | strategies of thread pools |
 //! | [`timeprobes`] | the time that a call spends in each layer |
 //! | [`waits`] | ways in which a thread waits for a request, on raw sockets |
@@ -36,6 +37,7 @@ pub mod overtake;
 pub mod peer;
 pub mod protocols;
 pub mod rio;
+pub mod scheduling;
 pub mod thread_pools;
 pub mod throughput;
 pub mod timeprobes;

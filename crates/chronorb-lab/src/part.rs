@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::process::ProcessError;
-use crate::{bench, hostile, inversion, os, rio, timeprobes, waits, whitebox};
+use crate::{bench, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox};
 
 /// The hidden command of a child process; its arguments are a part and an order.
 ///
@@ -37,6 +37,9 @@ const PARTS: &[(&str, Main)] = &[
     (inversion::CLIENT, inversion::client_main),
     (os::PART, os::part_main),
     (rio::PART, rio::part_main),
+    (scheduling::CLIENT, scheduling::client_main),
+    (scheduling::LOOK_UPS, scheduling::look_ups_main),
+    (scheduling::OVERRUN_SERVER, scheduling::overrun_server_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),
     (whitebox::PART, whitebox::part_main),

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::environment::value_of;
 
@@ -42,6 +43,13 @@ pub(crate) fn of(process: u32) -> ProcessUsage {
 pub(crate) fn of_own_thread(tid: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     Some(Duration::from_nanos(run_ns(&text)))
+}
+
+/// Returns the processor time of the calling thread.
+pub(crate) fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let [seconds, nanos] = [time.tv_sec, time.tv_nsec].map(|part| part.max(0).cast_unsigned());
+    Duration::from_secs(seconds) + Duration::from_nanos(nanos)
 }
 
 /// Returns the processor time of all threads of a process so far, with those that have ended; zero

@@ -178,6 +178,13 @@ pub struct OrbConfig {
     pub collocation: Collocation,
     /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
     pub threadpool_strategy: ThreadpoolStrategy,
+    /// `-ORBClockSkew` (milliseconds, or `off`): the allowance for the difference of clocks. A
+    /// server does not serve a request whose end time passed longer ago; `None` to serve all.
+    pub clock_skew: Option<Duration>,
+    /// `-ORBOrderedConnections`: whether the requests of a connection are served one at a time, in
+    /// the order of arrival, as by a server with one thread. Those of different connections are
+    /// served beside each other all the same.
+    pub ordered_connections: bool,
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
     /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
@@ -204,6 +211,10 @@ pub struct OrbConfig {
     pub client_wait: WaitPolicy,
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
     pub server_wait: WaitPolicy,
+    /// `-ORBBiDir`: whether servers may call back on connections that this program opens, and
+    /// whether it calls back on those of its clients (bidirectional GIOP).
+    #[cfg(feature = "bidir")]
+    pub bidirectional: BidirectionalConnections,
     /// `-ORBMonitor`: whether the state of its lanes and threads can be read by a local socket.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
@@ -299,6 +310,8 @@ impl Default for OrbConfig {
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
+            clock_skew: Some(Duration::from_millis(100)),
+            ordered_connections: false,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,
@@ -309,6 +322,8 @@ impl Default for OrbConfig {
             share_connections_across_priorities: false,
             client_wait: WaitPolicy::Block,
             server_wait: WaitPolicy::Block,
+            #[cfg(feature = "bidir")]
+            bidirectional: BidirectionalConnections::Off,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
             #[cfg(feature = "tracing")]
@@ -353,6 +368,47 @@ pub enum Collocation {
     /// By the calling thread; generated stubs call the servant without marshalling, if that makes
     /// no difference.
     Direct,
+}
+
+/// The sides of connections on which an ORB uses bidirectional GIOP.
+///
+/// Except with [`Off`](Self::Off) the threads of a pool never all dispatch at a time: each lane has
+/// one thread more, which reads, and requests wait in its buffer. Strategies without such a thread
+/// are refused.
+#[cfg(feature = "bidir")]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum BidirectionalConnections {
+    /// None.
+    #[default]
+    Off,
+    /// Servers may call back on the connections that this ORB opens by the policy
+    /// [`ClientPolicy::Bidirectional`](crate::rtcorba::ClientPolicy::Bidirectional).
+    Offer,
+    /// This ORB calls back on connections of clients that offer it. A client is believed only its
+    /// own address: another one in its listen points is refused, and counted as
+    /// [`Incident::ListenPointRefused`](crate::Incident::ListenPointRefused).
+    Accept,
+    /// Both.
+    Both,
+}
+
+#[cfg(feature = "bidir")]
+impl OrbConfig {
+    /// Whether connections may be bidirectional.
+    pub(crate) fn is_bidirectional(&self) -> bool {
+        self.bidirectional != BidirectionalConnections::Off
+    }
+}
+
+#[cfg(feature = "bidir")]
+impl BidirectionalConnections {
+    pub(crate) fn offers(self) -> bool {
+        matches!(self, Self::Offer | Self::Both)
+    }
+
+    pub(crate) fn accepts(self) -> bool {
+        matches!(self, Self::Accept | Self::Both)
+    }
 }
 
 /// The treatment of a request whose client propagates a priority above the ceiling.

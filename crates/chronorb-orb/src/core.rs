@@ -11,6 +11,8 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Scheduling};
 use chronorb_transport::Setup;
 
+#[cfg(feature = "bidir")]
+use crate::bidirectional::BidirectionalState;
 use crate::client::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
@@ -54,6 +56,9 @@ pub(crate) struct Core {
     /// Measures operations, where a setting asks for it.
     #[cfg(feature = "schedule")]
     pub(crate) meter: Option<Arc<Meter>>,
+    /// The connections on which both sides send requests.
+    #[cfg(feature = "bidir")]
+    pub(crate) bidirectional: BidirectionalState,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -100,6 +105,8 @@ impl Core {
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             initial_references: InitialReferences::new(&config),
             client: ClientState::new(config.max_client_connections),
+            #[cfg(feature = "bidir")]
+            bidirectional: BidirectionalState::default(),
             state: Gate::new(RUNNING),
             config,
         })

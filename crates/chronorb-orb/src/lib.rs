@@ -12,6 +12,8 @@
 mod abstract_base;
 #[cfg(feature = "access")]
 mod access;
+#[cfg(feature = "bidir")]
+mod bidirectional;
 mod call;
 mod client;
 pub mod codegen;
@@ -68,6 +70,8 @@ pub use chronorb_transport as transport;
 pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
 pub use client::PendingReply;
+#[cfg(feature = "bidir")]
+pub use config::BidirectionalConnections;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 #[cfg(feature = "riop")]

@@ -298,6 +298,7 @@ impl Object {
     fn changed(&self, overrides: Overrides, collocation: Collocation) -> Self {
         let inner = &self.inner;
         let reference = (inner.ior.clone(), inner.source);
+        inner.core.rt.policies.note_ends(&overrides);
         Self::new(inner.core.clone(), reference, overrides, collocation, None)
     }
 
@@ -371,6 +372,16 @@ impl Object {
             }
             Ok(())
         })
+    }
+
+    /// Sends the oneway requests that the calling thread has kept for this reference
+    /// ([`ClientPolicy::OnewayBuffering`]), if there are any.
+    ///
+    /// # Errors
+    /// `COMM_FAILURE` if the connection has ended, with its requests; `TIMEOUT` if the server does
+    /// not take them in the time of a call.
+    pub fn flush_oneways(&self) -> Result<(), SystemException> {
+        client::flush_oneways(self)
     }
 
     /// Whether this and another reference are known to refer to the same object

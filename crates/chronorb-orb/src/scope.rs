@@ -96,13 +96,13 @@ impl Scope {
     /// Marshals values only for the exceptions that this may raise, so that a call that is not
     /// marshalled has the same ones.
     #[doc(hidden)]
-    pub fn check(
-        &mut self,
-        write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
-    ) -> Result<(), CdrError> {
-        self.request.clear();
-        let mut e = Encoder::new(&mut self.request, Endian::NATIVE).with_text(text_within());
-        write(&mut e)
+    pub fn check(write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>) -> Result<(), CdrError> {
+        Self::with(|scope| {
+            scope.request.clear();
+            let request = &mut scope.request;
+            let mut e = Encoder::new(request, Endian::NATIVE).with_text(text_within());
+            write(&mut e)
+        })
     }
 
     /// The arena of the values of replies.

@@ -108,7 +108,7 @@ impl<E: Into<Refusal>> From<E> for UpcallError {
 
 impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
-    pub(crate) fn serve<B: Body>(&self, body: &mut B) -> Result<B::Output, UpcallError> {
+    pub(crate) fn serve<B: Body + ?Sized>(&self, body: &mut B) -> Result<B::Output, UpcallError> {
         let Some(key) = ObjectKey::parse(self.key) else {
             return Err(NO_SUCH_ADAPTER.into());
         };

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | the processor time of threads by activity | [`doing`], [`keep_activity_times`] |
 //! | the times at which threads passed points | [`stamp`], [`keep_stamps`], [`stamps`] |
-//! | the system calls of another process | [`Tracer`] |
-//! | the least cost of a message between processes, to measure by | [`Mailboxes`] |
+//! | the system calls of another process | `Tracer`, with the feature `laboratory` |
+//! | the instructions of a thread of another process | `StepCounter`, with the feature `laboratory` |
+//! | the least cost of a message between processes, to measure by | `Mailboxes`, with the feature `laboratory` |
 //! | operations that are submitted together with the wait for them | `Ring`, with the feature `uring` |
 //!
 //! Transports and the ORB call [`doing`] and [`stamp`] on the path of a request. An instrument that
@@ -14,20 +15,28 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod activity;
+#[cfg(feature = "laboratory")]
 mod mailbox;
 mod stamp;
 mod stamp_ring;
+#[cfg(feature = "laboratory")]
+mod steps;
 mod system_call;
+#[cfg(feature = "laboratory")]
 mod tracer;
 mod turn;
 #[cfg(feature = "uring")]
 mod uring;
 
 pub use activity::{Activity, ActivityTimes};
+#[cfg(feature = "laboratory")]
 pub use mailbox::Mailboxes;
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamps};
 pub use stamp_ring::stamp;
-pub use tracer::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
+#[cfg(feature = "laboratory")]
+pub use steps::StepCounter;
+#[cfg(feature = "laboratory")]
+pub use tracer::{Mark, SystemCalls, TraceError, Tracer, step_mark, trace_mark};
 pub use turn::{ActivityGuard, counts_of_this_thread, doing, keep_activity_times};
 #[cfg(feature = "uring")]
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};

@@ -50,6 +50,13 @@ pub fn trace_mark(mark: Mark) {
     unsafe { libc::prctl(MARK as c_int, argument_of(mark), 0, 0, 0) };
 }
 
+/// Makes a mark for a [`StepCounter`](crate::StepCounter): a signal to the calling thread, which
+/// is ignored unless the process handles it.
+pub fn step_mark() {
+    // SAFETY: the signal is a valid one, and its default is to be ignored.
+    unsafe { libc::raise(STEP_MARK) };
+}
+
 impl Tracer {
     /// Begins to trace a process. It must be a child of this one where the kernel's Yama module
     /// requires that (`ptrace_scope` 1), and must not have another tracer. When this returns, all
@@ -289,7 +296,12 @@ fn system_call_info(tid: i32) -> Result<Info, Errno> {
 
 /// Asks for something to be done with a thread that the calling thread traces. `data` points to as
 /// much memory as the request fills, or is a number.
-fn ptrace(request: c_uint, tid: i32, address: usize, data: *mut c_void) -> Result<c_long, Errno> {
+pub(crate) fn ptrace(
+    request: c_uint,
+    tid: i32,
+    address: usize,
+    data: *mut c_void,
+) -> Result<c_long, Errno> {
     let address: *mut c_void = ptr::without_provenance_mut(address);
     // SAFETY: requests that fill memory get a pointer to a live array, with its size as address;
     // the others take numbers. None of them accesses other memory of this process.
@@ -301,7 +313,7 @@ fn ptrace(request: c_uint, tid: i32, address: usize, data: *mut c_void) -> Resul
 }
 
 /// Waits for something to happen to a thread that the calling thread traces.
-fn wait() -> Result<(i32, c_int), Errno> {
+pub(crate) fn wait() -> Result<(i32, c_int), Errno> {
     let mut status = 0;
     loop {
         // Children of other threads are not this one's.
@@ -334,8 +346,10 @@ const MARK: u64 = 0x6368_726e;
 /// `PTRACE_O_TRACESYSGOOD`.
 const SYSTEM_CALL_STOP: c_int = libc::SIGTRAP | 0x80;
 
-const PTRACE_SEIZE: c_uint = 0x4206;
-const PTRACE_INTERRUPT: c_uint = 0x4207;
-const PTRACE_LISTEN: c_uint = 0x4208;
+/// The signal that is a mark of instructions.
+pub(crate) const STEP_MARK: c_int = libc::SIGWINCH;
+pub(crate) const PTRACE_SEIZE: c_uint = 0x4206;
+pub(crate) const PTRACE_INTERRUPT: c_uint = 0x4207;
+pub(crate) const PTRACE_LISTEN: c_uint = 0x4208;
 const PTRACE_SYSCALL_INFO_ENTRY: u8 = 1;
 const PTRACE_SYSCALL_INFO_EXIT: u8 = 2;

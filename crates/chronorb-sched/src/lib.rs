@@ -13,12 +13,13 @@
 //! | blocking by locks | [`assign_blocking`] |
 //! | earliest deadline first | [`test_demand`] |
 //! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
-//! | transactions over processors and links | [`analyse_transactions`] |
+//! | transactions over processors and links | [`analyse_transactions`], [`analyse_sequences`] |
 //! | few priorities or lanes | [`assign_bands`] |
 //! | budgets for work without a period | [`Server`] |
 //! | calls of several callers | [`merge_arrivals`] |
 //! | room for longer execution times | [`breakdown_factor`], [`greatest_cost`], [`bottleneck`] |
-//! | a simulation | [`simulate`] |
+//! | a simulation of tasks, by any discipline | [`simulate`] |
+//! | a simulation of transactions, with locks | [`simulate_transactions`] |
 //!
 //! # Example
 //! ```
@@ -50,6 +51,7 @@ mod rta;
 mod sensitivity;
 mod servers;
 mod sim;
+mod system;
 mod task;
 mod utilisation;
 
@@ -58,7 +60,9 @@ pub use bands::assign_bands;
 pub use blocking::{LockProtocol, Section, assign_blocking};
 pub use edf::{DeadlineBlocking, DemandTest, demand, test_demand};
 pub use error::AnalysisError;
-pub use holistic::{HolisticAnalysis, Resource, Step, Transaction, analyse_transactions};
+pub use holistic::{
+    HolisticAnalysis, Resource, Step, Transaction, analyse_sequences, analyse_transactions,
+};
 pub use levels::{
     DispatchLevel, LevelOrder, LevelStrategy, Subpriority, critical_set, dispatch_levels,
     guaranteed, laxity, subpriorities,
@@ -70,6 +74,7 @@ pub use servers::{Server, ServerKind};
 pub use sim::{
     Discipline, JobCounts, JobPreemption, LateJobs, Simulation, SimulationResult, Slice, simulate,
 };
+pub use system::{StepSection, StepSlice, SystemResult, SystemSimulation, simulate_transactions};
 pub use task::{BILLION, Load, Task, Time, share};
 pub use utilisation::{
     compare_to_processor, liu_layland_bound, passes_harmonic_bound, passes_hyperbolic_bound,

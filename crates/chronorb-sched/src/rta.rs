@@ -224,7 +224,7 @@ fn fixed_point(
 
 impl Load {
     /// Returns the maximum work that is released within a closed interval of this length.
-    fn work_through(&self, time: Time) -> Time {
+    pub(crate) fn work_through(&self, time: Time) -> Time {
         let jobs = time.saturating_add(self.jitter) / self.period;
         jobs.saturating_add(1).saturating_mul(self.cost)
     }

@@ -1,6 +1,6 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
-use chronorb_sched::{Response, Time, analyse_transactions, share};
+use chronorb_sched::{Response, Time, analyse_sequences, share};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -76,7 +76,7 @@ impl TaskSets {
     /// [`ScheduleError::Analysis`] if the computation exceeds 64 bits or its bound of steps.
     pub fn analyse(&self, schedule: &Schedule) -> Result<Analysis, ScheduleError> {
         let transactions = self.analysed_transactions();
-        let result = analyse_transactions(&self.analysed_resources(), &transactions);
+        let result = analyse_sequences(&self.analysed_resources(), &transactions);
         let result = result.map_err(|source| ScheduleError::Analysis {
             subject: "the schedule".to_owned(),
             source,

@@ -1,6 +1,6 @@
 //! The room for longer execution times, or what would make a schedule fit.
 
-use chronorb_sched::{AnalysisError, Resource, Time, Transaction, analyse_transactions};
+use chronorb_sched::{AnalysisError, Resource, Time, Transaction, analyse_sequences};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -53,7 +53,7 @@ impl Schedule {
 }
 
 fn fits(resources: &[Resource], transactions: &[Transaction]) -> bool {
-    match analyse_transactions(resources, transactions) {
+    match analyse_sequences(resources, transactions) {
         Ok(analysis) => analysis.schedulable,
         Err(AnalysisError::TooComplex | AnalysisError::TooLarge | _) => false,
     }

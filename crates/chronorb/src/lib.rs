@@ -91,11 +91,13 @@
 //! | `schedule` | on | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
+//! | `monitor-client` | off | reading the reports of monitors, as `chronorb top` does |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
 //! | `shmiop` | on | shared memory |
 //! | `diop` | on | datagrams, over UDP |
 //! | `miop` | on | groups of objects, over IP multicast |
 //! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
+//! | `bidir` | on | callbacks on the connections that clients opened: bidirectional GIOP (`-ORBBiDir`) |
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
@@ -129,6 +131,8 @@ pub use chronorb_orb::{
 
 /// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.
 pub mod config {
+    #[cfg(feature = "bidir")]
+    pub use chronorb_orb::BidirectionalConnections;
     #[cfg(feature = "monitor")]
     pub use chronorb_orb::MonitorSocket;
     #[cfg(feature = "trace")]

@@ -53,6 +53,17 @@ impl MemberServant for TellingMember {
         Ok(call.arena().keep(backwards))
     }
 
+    fn relay<'a>(
+        &self,
+        call: &Call<'a>,
+        other: Option<&Member>,
+        text: &'a str,
+    ) -> Result<&'a str, SystemException> {
+        let nil = SystemException::no(SystemExceptionKind::BadParam, 0);
+        let answer = other.ok_or(nil)?.ask(text)?;
+        Ok(call.arena().keep(answer))
+    }
+
     fn sum(&self, _: &Call<'_>, data: &[u8]) -> Result<i64, SystemException> {
         Ok(data.iter().copied().map(i64::from).sum())
     }

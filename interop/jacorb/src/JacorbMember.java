@@ -28,6 +28,10 @@ public final class JacorbMember {
             return new StringBuilder(text).reverse().toString();
         }
 
+        public String relay(Groups.Member other, String text) {
+            return other.ask(text);
+        }
+
         public long sum(byte[] data) {
             return JacorbPeer.sum(data);
         }
@@ -35,8 +39,9 @@ public final class JacorbMember {
 
     public static void main(String[] args) throws Exception {
         ORB orb = JacorbPeer.orb();
-        POA poa = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
-        poa.the_POAManager().activate();
+        POA root = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
+        root.the_POAManager().activate();
+        POA poa = JacorbPeer.poa(orb, root);
         byte[] id = poa.activate_object(new Impl(orb));
         if (!args[1].equals("-")) {
             GOA goa = GOAHelper.narrow(poa);

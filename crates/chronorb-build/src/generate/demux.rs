@@ -59,16 +59,18 @@ fn perfect(hash: &PerfectHash, names: &[&str]) -> TokenStream {
     let seed = Literal::u64_unsuffixed(hash.seed);
     let displacements = hash.displacements.iter().copied();
     let displacements = displacements.map(Literal::u16_unsuffixed);
-    let slots = hash.slots.iter().map(|&slot| match slot {
-        PerfectHash::EMPTY => quote! { #rt::OperationTable::EMPTY },
-        number => {
-            let number = Literal::u16_unsuffixed(number);
-            quote! { #number }
-        }
+    let slots = hash.places(names).into_iter().map(|place| {
+        let Some((start, length, number)) = place else {
+            return quote! { #rt::OperationTable::EMPTY };
+        };
+        let start = Literal::u32_unsuffixed(start);
+        let [length, number] = [length, number].map(Literal::u16_unsuffixed);
+        quote! { (#start, #length, #number) }
     });
+    let names = names.concat();
     quote! {
         #rt::OperationTable =
-            #rt::OperationTable::new(#seed, &[#(#displacements),*], &[#(#slots),*], &[#(#names),*])
+            #rt::OperationTable::new(#seed, &[#(#displacements),*], &[#(#slots),*], #names)
     }
 }
 

@@ -163,13 +163,12 @@ fn check(method: &Method<'_>, encode: &TokenStream, map_error: &TokenStream) -> 
         return TokenStream::new();
     }
     let rt = rt();
-    let scope = method.fresh("scope");
     let e = method.fresh("e");
     quote! {
-        #rt::Scope::with(|#scope| #scope.check(&|#e| {
+        #rt::Scope::check(&|#e| {
             #encode
             Ok(())
-        })) #map_error?;
+        }) #map_error?;
     }
 }
 
@@ -194,10 +193,10 @@ fn map_error(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     if !arms.is_empty() {
         return quote! {
             .map_err(|error| {
-                let checked = #rt::Scope::with(|scope| scope.check(&|e| match &error {
+                let checked = #rt::Scope::check(&|e| match &error {
                     #(#arms)*
                     _ => Ok(()),
-                }));
+                });
                 match checked {
                     Ok(()) => #owned,
                     Err(refused) => ::core::convert::From::from(#rt::reply_error(refused)),

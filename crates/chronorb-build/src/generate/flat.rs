@@ -50,7 +50,7 @@ pub(super) fn structure(context: Context<'_>, name: &Ident, members: &[&Member])
             }
 
             #[inline(always)]
-            fn put<const SWAP: bool>(&self, w: &mut #rt::FlatWriter<'_, SWAP>) {
+            fn put(&self, w: &mut #rt::FlatWriter<'_>) {
                 #(#rt::Flat::put(&self.#names, w);)*
             }
         }
@@ -102,7 +102,7 @@ pub(super) fn enumeration(enumeration: &Enumeration) -> TokenStream {
             }
 
             #[inline(always)]
-            fn put<const SWAP: bool>(&self, w: &mut #rt::FlatWriter<'_, SWAP>) {
+            fn put(&self, w: &mut #rt::FlatWriter<'_>) {
                 #rt::Flat::put(&(#number), w);
             }
         }
@@ -142,7 +142,7 @@ pub(super) fn integer(name: &Ident, carrier: &Ident) -> TokenStream {
             }
 
             #[inline(always)]
-            fn put<const SWAP: bool>(&self, w: &mut #rt::FlatWriter<'_, SWAP>) {
+            fn put(&self, w: &mut #rt::FlatWriter<'_>) {
                 #rt::Flat::put(&self.0, w);
             }
         }

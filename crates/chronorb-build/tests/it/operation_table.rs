@@ -5,7 +5,7 @@
 #[path = "../../../chronorb-orb/src/operation_table.rs"]
 mod table;
 
-use chronorb_build::{PerfectHash, perfect_hash};
+use chronorb_build::perfect_hash;
 use table::{BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable};
 
 #[test]
@@ -91,6 +91,8 @@ fn there_is_no_perfect_hash_over_a_name_that_occurs_twice_or_over_too_many() {
     let names: Vec<String> = (0..65_535).map(|n| n.to_string()).collect();
     assert_eq!(perfect_hash(&names), None);
     assert!(perfect_hash(&names[1..]).is_some());
+    assert_eq!(perfect_hash(&["a".repeat(65_536)]), None);
+    answers_by_position(&["a".repeat(65_535), "b".to_owned()]);
 }
 
 #[test]
@@ -140,16 +142,18 @@ impl Finders {
             .map(|name| &*name.as_ref().to_owned().leak())
             .collect();
         let names: &'static [&'static str] = names.leak();
-        let PerfectHash {
-            seed,
-            displacements,
-            slots,
-            ..
-        } = perfect_hash(names).expect("no name occurs twice");
+        let hash = perfect_hash(names).expect("no name occurs twice");
+        let slots: Vec<_> = hash.places(names).into_iter().map(slot).collect();
+        let (seed, displacements) = (hash.seed, hash.displacements);
         let mut sorted: Vec<(&'static str, usize)> = names.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
         Self {
-            perfect: OperationTable::new(seed, displacements.leak(), slots.leak(), names),
+            perfect: OperationTable::new(
+                seed,
+                displacements.leak(),
+                slots.leak(),
+                names.concat().leak(),
+            ),
             sorted: BinarySearchTable::new(sorted.leak()),
             hashed: DynamicHashTable::new(names),
             listed: LinearSearchTable::new(names),
@@ -165,6 +169,11 @@ impl Finders {
         ];
         assert_eq!(found, [expected; 4], "{}", name.escape_ascii());
     }
+}
+
+/// A slot of the runtime's table.
+fn slot(place: Option<(u32, u16, u16)>) -> (u32, u16, u16) {
+    place.unwrap_or(OperationTable::EMPTY)
 }
 
 /// Random names, the same in each run.

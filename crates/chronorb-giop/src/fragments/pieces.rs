@@ -110,4 +110,4 @@ impl<'m> Iterator for Pieces<'m> {
 }
 
 /// Number of octets before the body of a fragment: the header, and the id of the request.
-const FRAGMENT_HEADER_LEN: usize = HEADER_LEN + 4;
+pub(crate) const FRAGMENT_HEADER_LEN: usize = HEADER_LEN + 4;

@@ -1,7 +1,7 @@
 //! The reader and the writer of messages: any split of the octets gives the same messages, within
 //! bounds, and fragments that were written are read as the message that they are parts of.
 
-use chronorb_cdr::{CdrError, Endian, Frame};
+use chronorb_cdr::{CdrError, Endian, Frame, octets_copied};
 use chronorb_giop::connection::{
     Bounds, KEPT_OF_SKIPPED, Message, MessageReader, MessageWriter, Negotiation, Progress,
     ReadError, SKIPPED_TIMES, WriteProgress, empty_message,
@@ -62,7 +62,10 @@ fn read_all(
         let total = match reader.poll(negotiation, &mut frame)? {
             Progress::Message(message) => {
                 let is_cut = message.skipped.is_some();
-                assert!(is_cut || message.header.message_len() == frame.len());
+                let len = message.header.message_len();
+                // A fragment may be behind the octets that it continues.
+                let is_behind = message.header.kind == Fragment && frame.len() > len;
+                assert!(is_cut || is_behind || len == frame.len());
                 if let Some(Message { header, skipped }) = reader.join(message, &mut frame)? {
                     messages.push((header.kind, frame.as_slice().to_vec(), skipped));
                 }
@@ -109,6 +112,12 @@ enum Piece {
     Fragmented(usize, usize),
     /// A message that is too large by its fragments.
     TooLargeByFragments(usize, usize),
+    /// A message in so many fragments of equal length, and one more of another.
+    Consecutive(usize, usize, usize),
+    /// A message in fragments, with other messages between its parts.
+    Interrupted(usize, usize),
+    /// The first parts of a message that is cancelled, and another of its request.
+    Cancelled(usize),
 }
 
 impl Piece {
@@ -162,6 +171,48 @@ impl Piece {
                     vec![(Request, whole, Some(CdrError::FrameFull))],
                 )
             }
+            Self::Consecutive(parts, len, last) => {
+                let mut octets = of_request(Request, 1, true, len);
+                for _ in 0..parts {
+                    octets.extend(of_request(Fragment, 1, true, len));
+                }
+                octets.extend(of_request(Fragment, 1, false, last));
+                let whole = of_request(Request, 1, false, (parts + 1) * len + last);
+                (octets, vec![(Request, whole, None)])
+            }
+            Self::Interrupted(len, other) => {
+                let between = [
+                    of_request(Request, 3, false, other),
+                    empty_message(CloseConnection).to_vec(),
+                    of_request(CancelRequest, 9, false, 0),
+                ];
+                let mut octets = of_request(Reply, 1, true, len);
+                for message in &between {
+                    octets.extend(of_request(Fragment, 1, true, len));
+                    octets.extend(message);
+                }
+                octets.extend(of_request(Fragment, 1, false, 0));
+                let [request, close, cancel] = between;
+                let read = vec![
+                    (Request, request, None),
+                    (CloseConnection, close, None),
+                    (Reply, of_request(Reply, 1, false, 4 * len), None),
+                ];
+                // Reassembly takes the CancelRequest.
+                drop(cancel);
+                (octets, read)
+            }
+            Self::Cancelled(len) => {
+                let octets = [
+                    of_request(Request, 1, true, len),
+                    of_request(Fragment, 1, true, len),
+                    of_request(CancelRequest, 1, false, 0),
+                    of_request(Request, 1, true, 0),
+                    of_request(Fragment, 1, false, len),
+                ];
+                let whole = of_request(Request, 1, false, len);
+                (octets.concat(), vec![(Request, whole, None)])
+            }
         }
     }
 }
@@ -175,6 +226,10 @@ fn piece() -> impl Strategy<Value = Piece> {
         (any::<u8>(), LIMIT..5 * LIMIT).prop_map(|(id, len)| Piece::TooLarge(id, len)),
         (0..2000usize, 0..2000usize).prop_map(|(len, other)| Piece::Fragmented(len, other)),
         (half.clone(), half).prop_map(|(a, b)| Piece::TooLargeByFragments(a, b)),
+        (0..7usize, 0..8000usize, 0..8000usize)
+            .prop_map(|(parts, len, last)| Piece::Consecutive(parts, len, last)),
+        (0..2000usize, 0..300usize).prop_map(|(len, other)| Piece::Interrupted(len, other)),
+        (0..2000usize).prop_map(Piece::Cancelled),
     ]
 }
 
@@ -408,6 +463,108 @@ fn what_follows_a_message_waits_and_a_message_can_be_put_back() {
     assert!(reader.pending().is_empty());
     assert!(reader.take_spare(0).is_some_and(|spare| spare.is_empty()));
     assert_eq!(reader.kept(), 0);
+}
+
+/// Receives a message, or the next part of one, of which each read gets at most `most` octets.
+fn receive(
+    reader: &mut MessageReader,
+    frame: &mut Frame,
+    octets: &mut &[u8],
+    most: usize,
+) -> Message {
+    let negotiation = Negotiation::default();
+    frame.clear();
+    loop {
+        let total = match reader.poll(&negotiation, frame).unwrap() {
+            Progress::Message(message) => return message,
+            Progress::Missing { total } => total,
+        };
+        let room = reader.room(frame, total).unwrap().expect("there is memory");
+        let (arrived, later) = octets.split_at(most.min(room.len()).min(octets.len()));
+        assert!(!arrived.is_empty());
+        room[..arrived.len()].copy_from_slice(arrived);
+        *octets = later;
+        let n = arrived.len();
+        frame.commit(n);
+    }
+}
+
+#[test]
+fn fragments_are_received_behind_each_other_in_the_memory_of_the_last_message() {
+    const LEN: usize = 1 << 20;
+    let bounds = Bounds {
+        message: 2 * LEN,
+        fragment_octets: 2 * LEN,
+        ..BOUNDS
+    };
+    let message = of_request(Request, 1, false, LEN);
+    let mut written = Vec::new();
+    let writer = MessageWriter::new(64 << 10);
+    writer
+        .write(&message, |head, body| write(&mut written, head, body))
+        .unwrap();
+    let mut reader = MessageReader::new(bounds, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(64 << 10, usize::MAX);
+    for most in [usize::MAX, usize::MAX, 50_000, usize::MAX] {
+        let (mut octets, before) = (&*written, octets_copied());
+        let capacity = frame.capacity();
+        loop {
+            let part = receive(&mut reader, &mut frame, &mut octets, most);
+            if let Some(whole) = reader.join(part, &mut frame).unwrap() {
+                assert_eq!((whole.header.kind, whole.skipped), (Request, None));
+                break;
+            }
+            assert!(reader.has_fragments());
+        }
+        assert!(frame.as_slice() == message);
+        assert!(octets.is_empty() && !reader.has_fragments());
+        if capacity >= LEN {
+            assert_eq!(octets_copied() - before, 0);
+            assert_eq!(frame.capacity(), capacity);
+        }
+    }
+    assert!(frame.capacity() >= LEN);
+}
+
+#[test]
+fn a_short_first_part_does_not_keep_the_memory_of_a_large_frame() {
+    let mut reader = MessageReader::new(BOUNDS, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(32 << 10, usize::MAX);
+    let octets = of_request(Request, 1, true, 100);
+    let part = receive(&mut reader, &mut frame, &mut &*octets, usize::MAX);
+    assert_eq!(reader.join(part, &mut frame), Ok(None));
+    assert_eq!(frame.capacity(), 32 << 10);
+    assert!(reader.kept() <= 2 * octets.len() + 64);
+}
+
+#[test]
+fn a_fragment_can_be_put_back_where_it_was() {
+    let stream = [
+        of_request(Request, 1, true, 100),
+        of_request(Fragment, 1, true, 60),
+        of_request(Fragment, 1, false, 7),
+        of_request(Request, 2, false, 8),
+    ]
+    .concat();
+    for most in [1, 50, usize::MAX] {
+        let mut reader = MessageReader::new(BOUNDS, Frame::new(0, usize::MAX));
+        let mut frame = Frame::new(1024, usize::MAX);
+        let mut octets = &*stream;
+        let mut next = |reader: &mut MessageReader, frame: &mut Frame| {
+            let part = receive(reader, frame, &mut octets, most);
+            reader.put_back(frame).unwrap();
+            assert!(!reader.pending().is_empty());
+            let again = receive(reader, frame, &mut octets, most);
+            assert_eq!(again, part);
+            reader.join(again, frame).unwrap()
+        };
+        assert_eq!(next(&mut reader, &mut frame), None);
+        assert_eq!(next(&mut reader, &mut frame), None);
+        assert!(next(&mut reader, &mut frame).is_some());
+        assert_eq!(frame.as_slice(), of_request(Request, 1, false, 167));
+        assert!(next(&mut reader, &mut frame).is_some());
+        assert_eq!(frame.as_slice(), of_request(Request, 2, false, 8));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Messages, references and URLs: round trips, limits, and recordings of another ORB.
 
 mod connection;
+mod end_times;
 mod fragments;
 mod groups;
 mod messages;

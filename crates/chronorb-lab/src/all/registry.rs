@@ -13,6 +13,7 @@ use crate::os::OperatingSystem;
 use crate::overtake::Overtake;
 use crate::protocols::Protocols;
 use crate::rio::RealTimeIo;
+use crate::scheduling::Scheduling;
 use crate::thread_pools::ThreadPools;
 use crate::throughput::Throughput;
 use crate::timeprobes::TimeProbes;
@@ -30,6 +31,7 @@ pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
     RegistryEntry::of::<Overtake>(20, 360),
     RegistryEntry::of::<Protocols>(90, 720),
     RegistryEntry::of::<RealTimeIo>(120, 900),
+    RegistryEntry::of::<Scheduling>(30, 130),
     RegistryEntry::of::<ThreadPools>(60, 1_200),
     RegistryEntry::of::<Throughput>(20, 240),
     RegistryEntry::of::<TimeProbes>(10, 30),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::work::{PowerWorker, Worker};
 use crate::error::LabError;
-use crate::idl::lab::WorkSkeleton;
+use crate::idl::lab::{BurstSkeleton, WorkSkeleton};
 use crate::idl::peers::PowerSkeleton;
 use crate::process::{self, Parent};
 
@@ -70,6 +70,8 @@ pub(crate) enum Model {
 pub(crate) enum ServantSpec {
     /// The servant that works as much as each call asks for.
     Work,
+    /// The same servant with the interface `Burst`.
+    Burst,
     /// The servant that computes for so many steps in each call.
     Power {
         /// The steps.
@@ -93,12 +95,17 @@ pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
 
 /// Starts an ORB with these options; the default endpoint is on the loopback.
 pub(crate) fn orb(options: &[impl AsRef<str>]) -> Result<Orb, LabError> {
+    Orb::init(&mut orb_arguments(options)).map_err(LabError::work("starting the ORB"))
+}
+
+/// Returns the command line of an ORB with these options.
+pub(crate) fn orb_arguments(options: &[impl AsRef<str>]) -> Vec<String> {
     let mut args = vec!["lab".to_owned()];
     args.extend(options.iter().map(|option| option.as_ref().to_owned()));
     if !args.iter().any(|option| option == LISTEN) {
         args.extend([LISTEN, LOOPBACK].map(str::to_owned));
     }
-    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
+    args
 }
 
 /// Reports the objects to the parent, and serves until the parent ends the input.
@@ -143,6 +150,7 @@ impl ServerSpec {
                 };
                 let reference = match object.servant {
                     ServantSpec::Work => poa.serve(WorkSkeleton::new(Worker)),
+                    ServantSpec::Burst => poa.serve(BurstSkeleton::new(Worker)),
                     ServantSpec::Power { steps } => {
                         poa.serve(PowerSkeleton::new(PowerWorker { steps }))
                     }

@@ -6,8 +6,9 @@ use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use crate::error::LabError;
-use crate::idl::lab::{Work, WorkServant};
+use crate::idl::lab::{BurstServant, Work, WorkServant};
 use crate::idl::peers::PowerServant;
+use crate::usage::thread_time;
 use crate::work::cube;
 
 /// The servant of [`Work`].
@@ -36,7 +37,18 @@ impl WorkServant for Worker {
         sleep_until(Monotonic::now() + micros(length_us).min(LONGEST));
         Ok(())
     }
+
+    fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<u64, SystemException> {
+        let work = micros(cpu_us).min(LONGEST);
+        let before = thread_time();
+        while thread_time().saturating_sub(before) < work {
+            cube(7, COMPUTING_STEPS);
+        }
+        Ok(Monotonic::now().as_nanos())
+    }
 }
+
+impl BurstServant for Worker {}
 
 /// The servant of `Power`, which computes for so many steps in each call.
 #[derive(Debug)]
@@ -117,6 +129,8 @@ fn micros(us: u32) -> Duration {
 pub(crate) const VALUE: u8 = 11;
 /// Steps that take a few microseconds, the resolution of [`work_until`].
 const STEPS: u32 = 2_000;
+/// Steps between two readings of the processor time: about as long as a reading.
+const COMPUTING_STEPS: u32 = 300;
 /// The limit of what a client can ask for.
 const LONGEST: Duration = Duration::from_secs(60);
 const FINDING: &str = "finding the object";

@@ -31,15 +31,18 @@ impl Operations {
     pub(super) fn new(count: u32) -> Self {
         let names = one_after_the_other(&names(count));
         let hash = chronorb_build::perfect_hash(names).expect("the names differ and are few");
-        let of_name = |name: &&str| name.len() + size_of::<&str>();
-        let of_names: usize = names.iter().map(of_name).sum();
-        let perfect_bytes = 2 * (hash.displacements.len() + hash.slots.len()) + of_names;
-        let (displacements, slots) = (hash.displacements.leak(), hash.slots.leak());
+        let places = hash.places(names).into_iter();
+        let slots: Vec<_> = places
+            .map(|place| place.unwrap_or(OperationTable::EMPTY))
+            .collect();
+        let text = &*names.concat().leak();
+        let perfect_bytes = size_of_val(&*hash.displacements) + size_of_val(&*slots) + text.len();
+        let (displacements, slots) = (hash.displacements.leak(), slots.leak());
         let mut sorted: Vec<(&'static str, usize)> = names.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
         Self {
             names,
-            perfect: leak(OperationTable::new(hash.seed, displacements, slots, names)),
+            perfect: leak(OperationTable::new(hash.seed, displacements, slots, text)),
             hash: leak(DynamicHashTable::new(names)),
             binary: leak(BinarySearchTable::new(sorted.leak())),
             linear: leak(LinearSearchTable::new(names)),

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb_rt::{Monotonic, Scheduling};
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::class::HIGH;
@@ -15,6 +14,7 @@ use super::outcome::ThrottlingRow;
 use super::{OsPart, OsRun, threads};
 use crate::error::LabError;
 use crate::process;
+use crate::usage::thread_time;
 use crate::work;
 
 /// A real-time thread that computes for `length`.
@@ -77,7 +77,7 @@ pub(super) fn hold(order: &HoldOrder) -> Result<(), LabError> {
 /// Computes while `goes_on` holds, which gets the time since the beginning and since its last
 /// call. Returns the processor time of the thread, and the time that has passed.
 fn compute_while(mut goes_on: impl FnMut(Duration, Duration) -> bool) -> (Duration, Duration) {
-    let cpu_before = cpu_time();
+    let cpu_before = thread_time();
     let begin = Monotonic::now();
     let mut seen = begin;
     loop {
@@ -85,17 +85,10 @@ fn compute_while(mut goes_on: impl FnMut(Duration, Duration) -> bool) -> (Durati
         let now = Monotonic::now();
         let passed = now.since(begin);
         if !goes_on(passed, now.since(seen)) {
-            return (cpu_time().saturating_sub(cpu_before), passed);
+            return (thread_time().saturating_sub(cpu_before), passed);
         }
         seen = now;
     }
-}
-
-/// Returns the processor time of the calling thread.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let [seconds, nanos] = [time.tv_sec, time.tv_nsec].map(|part| part.max(0).cast_unsigned());
-    Duration::from_secs(seconds) + Duration::from_nanos(nanos)
 }
 
 fn percent((part, whole): (Duration, Duration)) -> f64 {

@@ -10,6 +10,7 @@ mod omniorb;
 mod os;
 mod overtake;
 mod rio;
+mod scheduling;
 mod thread_pools;
 mod timeprobes;
 mod waits;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ("os", os::TESTS),
         ("overtake", overtake::TESTS),
         ("rio", rio::TESTS),
+        ("scheduling", scheduling::TESTS),
         ("thread_pools", thread_pools::TESTS),
         ("timeprobes", timeprobes::TESTS),
         ("waits", waits::TESTS),

@@ -8,16 +8,24 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
+#[cfg(feature = "bidir")]
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "bidir")]
+use chronorb_cdr::TextForm;
 use chronorb_giop::{
-    AddressingDisposition, ResponseFlags, SystemException, SystemExceptionKind, Target, Version,
-    minor,
+    AddressingDisposition, EndTimes, ResponseFlags, SystemException, SystemExceptionKind, Target,
+    Version, minor,
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
 use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
-use super::connection::{ChannelKind, ClientConnection, ConnectionKey, NoConnection, open};
+#[cfg(feature = "bidir")]
+use super::connection::call_back;
+use super::connection::{
+    ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
+};
 use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, NoRoute, Route};
 use crate::call::Operation;
@@ -27,8 +35,12 @@ use crate::object::Object;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
-use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
-use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, SyncScope, request_priority};
+use crate::rtcorba::policies::{
+    Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
+};
+use crate::rtcorba::{
+    ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
+};
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -51,6 +63,16 @@ pub(super) struct Binding {
     pub(super) rebind: RebindMode,
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
+    /// Whether the headers of requests that name an object by its key differ only in their ids.
+    pub(super) keeps_headers: bool,
+    /// Whether attempts begin with a step of their own: they have end times, or oneways are kept.
+    pub(super) is_special: bool,
+    /// The policies about end times, if there are any.
+    pub(super) ends: Option<EndPolicies>,
+    /// The end times of the present call.
+    pub(super) present_ends: Cell<EndTimes>,
+    /// The bounds within which oneways are kept.
+    pub(super) buffering: Option<OnewayBuffering>,
 }
 
 impl Binding {
@@ -253,6 +275,20 @@ pub(super) fn forward(
     establish(key, target, true, deadline).map(drop)
 }
 
+/// Sends the oneways that the thread has kept for an object.
+pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), Failure> {
+    let all = BINDINGS.try_with(|all| {
+        let all = all.borrow();
+        let bindings = all.bindings.iter();
+        let own = bindings.filter(|(key, _)| key.object == object.number());
+        let connections = own.map(|(_, binding)| binding.connection.clone());
+        connections.collect::<Vec<_>>()
+    });
+    // The tables of a thread that ends are gone, with their connections.
+    let mut all = all.unwrap_or_default().into_iter();
+    all.try_for_each(|connection| connection.flush(deadline))
+}
+
 /// Removes the binding, so that the next call binds anew.
 pub(super) fn forget(key: BindingKey) {
     let forgotten = BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&key)));
@@ -283,7 +319,8 @@ fn establish(
     let route = Route::of(profile, effective.bands.as_ref(), key.priority)
         .map_err(|none| unroutable(none, profile, key.priority))?;
     let way = (&route, key.kind);
-    let connection = pick_connection(&target, profile, way, &effective, deadline)?;
+    let until = effective.ends.bound(deadline, utc_now())?;
+    let connection = pick_connection(&target, profile, way, &effective, until)?;
     connection.begin_use(deadline);
     let oneways = match effective.sync_scope {
         // The members of a group do not answer.
@@ -293,7 +330,13 @@ fn establish(
         SyncScope::WithServer => ResponseFlags::SyncWithServer,
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
+    let ends = (!effective.ends.is_empty()).then_some(effective.ends);
     let binding = Rc::new(Binding {
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        is_special: ends.is_some() || effective.buffering.is_some(),
+        ends,
+        buffering: effective.buffering,
+        present_ends: Cell::default(),
         is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
         forwarded,
@@ -348,7 +391,11 @@ fn pick_connection(
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
-        let key = ConnectionKey {
+        #[cfg_attr(
+            not(feature = "bidir"),
+            expect(unused_mut, reason = "the kind is given")
+        )]
+        let mut key = ConnectionKey {
             orb: core.number,
             way: way.clone(),
             carries,
@@ -356,6 +403,13 @@ fn pick_connection(
             options,
             kind,
         };
+        #[cfg(feature = "bidir")]
+        if core.config.is_bidirectional()
+            && let Some(connection) =
+                bidirectional(core, &mut key, profile, effective, (text, code_sets))
+        {
+            return Ok(connection);
+        }
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits =
             |c: &Rc<ClientConnection>| !c.is_closed() && (c.text, c.code_sets) == (text, code_sets);
@@ -368,9 +422,10 @@ fn pick_connection(
         if deadline.has_passed() {
             return Err(because(TIMEOUT, format_args!("{TOO_LATE}{reasons}")));
         }
-        let mut opened = open(core, &key, (text, code_sets), deadline);
+        let limits = (deadline, effective.connect_timeout);
+        let mut opened = open(core, &key, (text, code_sets), limits);
         if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
-            opened = open(core, &key, (text, code_sets), deadline);
+            opened = open(core, &key, (text, code_sets), limits);
         }
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
@@ -410,6 +465,42 @@ fn pick_connection(
     }
     let failure = failure.unwrap_or(NO_USABLE_PROFILE);
     Err(because(failure, format_args!("{reasons}")))
+}
+
+/// Makes the connection of a key bidirectional if the policies ask for that. If the address is a
+/// listen point of a client, returns the connection by which the client is called back.
+#[cfg(feature = "bidir")]
+#[cold]
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
+fn bidirectional(
+    core: &Arc<Core>,
+    key: &mut ConnectionKey,
+    profile: &Profile,
+    effective: &Effective,
+    text: (TextForm, Option<[u8; 12]>),
+) -> Option<Rc<ClientConnection>> {
+    let config = &core.config.bidirectional;
+    let protocol = core.protocols.of_way(&key.way);
+    let is_tcp = protocol.is_some_and(|protocol| protocol.scheme() == "iiop");
+    if !is_tcp || profile.version < Version::V1_2 {
+        return None;
+    }
+    let is_present = BINDINGS.with_borrow(|all| {
+        let present = all.connections.get(key);
+        present.is_some_and(|connection| !connection.is_closed())
+    });
+    // A client's claim never replaces a connection that this ORB has made.
+    if config.accepts() && key.owner.is_none() && !is_present {
+        let mut by_client = key.clone();
+        by_client.kind = ChannelKind::Bidirectional;
+        if let Ok(Some(connection)) = call_back(core, &by_client, text) {
+            return Some(Rc::new(connection));
+        }
+    }
+    if config.offers() && effective.is_bidirectional && core.bidirectional.pool().is_some() {
+        key.kind = ChannelKind::Bidirectional;
+    }
+    None
 }
 
 /// Records why a call has no route.

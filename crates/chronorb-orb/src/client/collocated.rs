@@ -144,6 +144,28 @@ pub(crate) fn direct<'x, S: 'static, R>(
     operation: &Operation,
     call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
 ) -> Option<Result<R, SystemException>> {
+    let mut call = DirectCall {
+        call: Some(call),
+        result: None,
+        arguments: PhantomData,
+        servant: PhantomData,
+    };
+    match serve_directly(core, key, scope, operation, &mut call)? {
+        Ok(()) => call.result.map(Ok),
+        Err(exception) => Some(Err(exception)),
+    }
+}
+
+/// Serves a direct call. Generated code has a body for each operation, so this is compiled once
+/// for all of them.
+#[inline(never)]
+fn serve_directly<'b>(
+    core: &Arc<Core>,
+    key: &[u8],
+    scope: &mut Scope,
+    operation: &Operation,
+    body: &mut (dyn Body<Output = ()> + 'b),
+) -> Option<Result<(), SystemException>> {
     // After the end of the ORB, the marshalled call fails.
     core.check_running().ok()?;
     let propagated = match onward_priority(core) {
@@ -153,13 +175,8 @@ pub(crate) fn direct<'x, S: 'static, R>(
     scope.begin(core);
     let request = (key, operation.name, propagated);
     let upcall = upcall(core, scope.arena(), request, caller(core));
-    let mut call = DirectCall {
-        call: Some(call),
-        arguments: PhantomData,
-        servant: PhantomData,
-    };
-    match upcall.serve(&mut call) {
-        Ok(result) => result.map(Ok),
+    match upcall.serve(body) {
+        Ok(()) => Some(Ok(())),
         Err(UpcallError::Exception(exception)) => Some(Err(exception)),
         Err(
             UpcallError::Forward(_) | UpcallError::ByAnotherThread(_) | UpcallError::Parked(..),
@@ -192,27 +209,32 @@ fn upcall<'r>(
 }
 
 /// A call of the servant itself.
-struct DirectCall<'x, S, F> {
+struct DirectCall<'x, S, F, R> {
     /// The call, until it is made.
     call: Option<F>,
+    /// The result, if the servant has the type that is called.
+    result: Option<R>,
     arguments: PhantomData<&'x ()>,
     servant: PhantomData<fn(&S)>,
 }
 
-impl<'x, S, R, F> Body for DirectCall<'x, S, F>
+impl<'x, S, R, F> Body for DirectCall<'x, S, F, R>
 where
     S: 'static,
     F: for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
 {
-    type Output = Option<R>;
+    type Output = ();
 
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>)
     where
         Self: 'c,
     {
-        let servant = servant.servant_as(TypeId::of::<S>())?;
-        let servant = servant.downcast_ref::<S>()?;
-        Some(self.call.take()?(servant, call, []))
+        let servant = servant.servant_as(TypeId::of::<S>());
+        if let Some(servant) = servant.and_then(|servant| servant.downcast_ref::<S>())
+            && let Some(made) = self.call.take()
+        {
+            self.result = Some(made(servant, call, []));
+        }
     }
 }
 

@@ -65,7 +65,7 @@ fn bind_one(
     let mut first = true;
     loop {
         let binding = call.bind(object)?;
-        let located = match locate(&binding, scope, call.deadline) {
+        let located = match locate(&binding, scope, call.deadline.get()) {
             // An earlier connection may have ended since; a second question does no harm.
             Err(Failure::Exception(e)) if first && e.kind == SystemExceptionKind::CommFailure => {
                 first = false;

@@ -5,18 +5,19 @@
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
+use std::time::Duration;
 
 use chronorb_cdr::{Arena, CdrError, Frame, TextForm};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, ResponseFlags, SystemException,
-    SystemExceptionKind, minor,
+    CompletionStatus, EndTimes, MessageHeader, MessageType, ResponseFlags, SystemException,
+    SystemExceptionKind, UtcTime, minor,
 };
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, Monotonic};
 
 use super::attempt::{Attempt, Cause, Decision, Outcome};
 use super::binding::{self, Binding, BindingKey};
 use super::collocated::{self, LocalCall};
-use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS};
+use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
 use super::request::{self, Arguments, encoder, marshal, read_reply};
 use crate::call::Operation;
 use crate::core::Core;
@@ -24,6 +25,7 @@ use crate::failure::because;
 use crate::object::Object;
 use crate::observe::Stage;
 use crate::protocol::Way;
+use crate::rtcorba::policies::{EndPolicies, check_ends, utc_now};
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{ReplyBody, Scope};
 
@@ -44,7 +46,7 @@ pub(crate) fn invoke(
             return result;
         }
         let binding = call.bind(object)?;
-        match exchange(&binding, scope, operation, arguments, call.limits()) {
+        match exchange(&binding, scope, operation, arguments, &call) {
             Ok(Outcome::Answer(answer)) => return Ok(answer),
             outcome => call.on_outcome(object, &binding, outcome)?,
         };
@@ -65,20 +67,29 @@ pub(crate) fn invoke_oneway(
         if binding.oneways != ResponseFlags::None {
             return Ok(false);
         }
-        match send_request(&binding, scope, operation, arguments, call.deadline) {
+        match send_request(&binding, scope, operation, arguments, &call) {
             Ok(_) => return Ok(true),
             Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
         };
     }
 }
 
+/// Sends the oneways that the thread has kept for an object.
+pub(crate) fn flush_oneways(object: &Object) -> Result<(), SystemException> {
+    let flushed = binding::flush_oneways(object, Deadline::after_nanos(object.time_out()));
+    flushed.map_err(|failure| match failure {
+        Failure::Exception(exception) => exception,
+        Failure::NotProcessed => comm_failure(CompletionStatus::Maybe),
+    })
+}
+
 /// The state of a call under way.
 pub(super) struct Invocation {
     pub(super) key: BindingKey,
-    pub(super) deadline: Deadline,
+    pub(super) deadline: Cell<Deadline>,
     pub(super) attempt: Attempt,
     /// The time from the beginning of the call to the deadline, in nanoseconds; 0 if unknown.
-    whole: u64,
+    whole: Cell<u64>,
     /// Whether the call has waited already.
     has_waited: Cell<bool>,
     /// Whether the next attempt is at the object itself, which may be in this process.
@@ -98,7 +109,7 @@ impl Invocation {
         let deadline = Deadline::after_nanos(whole);
         let key = key(object, onward_priority(core)?);
         Ok(Self {
-            whole,
+            whole: Cell::new(whole),
             ..Self::new(key, deadline, Attempt::default())
         })
     }
@@ -106,9 +117,9 @@ impl Invocation {
     pub(super) fn new(key: BindingKey, deadline: Deadline, attempt: Attempt) -> Self {
         Self {
             key,
-            deadline,
+            deadline: Cell::new(deadline),
             attempt,
-            whole: 0,
+            whole: Cell::new(0),
             has_waited: Cell::new(false),
             is_at_original: true,
         }
@@ -117,7 +128,7 @@ impl Invocation {
     /// Binds the object for the next attempt.
     #[inline]
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
-        let (explicit, deadline) = (self.attempt.is_explicit, self.deadline);
+        let (explicit, deadline) = (self.attempt.is_explicit, self.deadline.get());
         binding::bind(self.key, object, explicit, deadline, &self.has_waited)
     }
 
@@ -125,8 +136,76 @@ impl Invocation {
     /// already.
     #[inline]
     fn limits(&self) -> (Deadline, u64) {
-        let whole = if self.has_waited.get() { 0 } else { self.whole };
-        (self.deadline, whole)
+        let whole = if self.has_waited.get() {
+            0
+        } else {
+            self.whole.get()
+        };
+        (self.deadline.get(), whole)
+    }
+
+    /// Limits an attempt of a call with these policies about end times. Returns its end times, and
+    /// the deadline by which its request must be sent.
+    ///
+    /// # Errors
+    /// `TIMEOUT` if an end time has passed.
+    #[cold]
+    #[inline(never)]
+    fn limit(&self, policies: &EndPolicies) -> Result<(EndTimes, Deadline), SystemException> {
+        let (deadline, now) = (self.deadline.get(), utc_now());
+        let begun = deadline
+            .instant()
+            .as_nanos()
+            .saturating_sub(self.whole.get());
+        let since = match self.whole.get() {
+            0 => Duration::ZERO,
+            _ => Monotonic::now().since(Monotonic::from_nanos(begun)),
+        };
+        let ends = policies.of_call(now.before(since));
+        check_ends(ends, now).map_err(|(late, _)| late)?;
+        let within = |end: Option<UtcTime>| {
+            end.map_or(deadline, |end| {
+                deadline.min(Deadline::after(end.since(now)))
+            })
+        };
+        let limited = within(ends.reply);
+        self.has_waited.set(true);
+        self.deadline.set(limited);
+        let left = limited.instant().as_nanos().saturating_sub(begun);
+        self.whole.set(left.max(1));
+        Ok((ends, within(ends.request).min(limited)))
+    }
+
+    /// Begins an attempt by a binding. Returns the deadline by which its request must be sent.
+    ///
+    /// # Errors
+    /// `TIMEOUT` if an end time has passed, and those of sending oneways that were kept before.
+    #[inline]
+    pub(super) fn begin_attempt(
+        &self,
+        binding: &Binding,
+        operation: &Operation,
+    ) -> Result<Deadline, Failure> {
+        if binding.is_special {
+            self.begin_special(binding, operation)
+        } else {
+            Ok(self.deadline.get())
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_special(&self, binding: &Binding, operation: &Operation) -> Result<Deadline, Failure> {
+        let mut until = self.deadline.get();
+        if let Some(policies) = &binding.ends {
+            let (ends, limited) = self.limit(policies)?;
+            binding.present_ends.set(ends);
+            until = limited;
+        }
+        if binding.has_answer(operation) {
+            binding.connection.flush(until)?;
+        }
+        Ok(until)
     }
 
     /// Makes attempts at objects of this process. `None` is for a call that must use the transport,
@@ -146,12 +225,15 @@ impl Invocation {
             return Ok(None);
         };
         self.has_waited.set(true);
-        let limits = (self.key.priority, self.deadline);
+        if object.core().rt.policies.uses_ends() {
+            self.limit(object.effective_overrides().ends())?;
+        }
+        let limits = (self.key.priority, self.deadline.get());
         let attempt = &mut self.attempt;
         match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
             LocalCall::Done(result) => Ok(Some(result)),
             LocalCall::Forwarded(target) => {
-                binding::forward(self.key, target, self.deadline)?;
+                binding::forward(self.key, target, self.deadline.get())?;
                 Ok(None)
             }
             LocalCall::ByTransport => Ok(None),
@@ -207,7 +289,9 @@ impl Invocation {
                 });
             }
             Decision::Readdress(mode) => self.bind(object)?.addressing.set(mode),
-            Decision::Elsewhere(target) => binding::forward(self.key, target, self.deadline)?,
+            Decision::Elsewhere(target) => {
+                binding::forward(self.key, target, self.deadline.get())?;
+            }
             Decision::Original => {
                 binding::forget(self.key);
                 self.is_at_original = true;
@@ -259,15 +343,15 @@ fn exchange(
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    (deadline, whole): (Deadline, u64),
+    call: &Invocation,
 ) -> Result<Outcome, Failure> {
-    let request_id = send_request(binding, scope, operation, arguments, deadline)?;
+    let request_id = send_request(binding, scope, operation, arguments, call)?;
     let core = binding.target.core();
     core.at(Stage::Await);
     let outcome = receive_outcome(
         binding,
         scope,
-        (request_id, MessageType::Reply, (deadline, whole)),
+        (request_id, MessageType::Reply, call.limits()),
         |parts, message, text, request_id| {
             core.at(Stage::Understand);
             read_reply(parts, message, text, request_id)
@@ -337,8 +421,9 @@ fn send_request(
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    deadline: Deadline,
+    call: &Invocation,
 ) -> Result<u32, Failure> {
+    let deadline = call.begin_attempt(binding, operation)?;
     let core = binding.target.core();
     core.at(Stage::Marshal);
     scope.begin(core);
@@ -353,10 +438,14 @@ fn send_request(
     }
     match connection.gathering() {
         Some(gathering) if left_out > 0 => {
+            connection.flush(deadline)?;
             let mut encoder = encoder(binding, frame);
             gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
         }
-        _ if !binding.has_answer(operation) => connection.send(frame, deadline)?,
+        _ if !binding.has_answer(operation) => match binding.buffering {
+            None => connection.send(frame, deadline)?,
+            Some(limits) => connection.send_batched(frame, limits, deadline)?,
+        },
         _ => connection.send_for_reply(request_id, frame, deadline)?,
     }
     Ok(request_id)

@@ -18,4 +18,4 @@ pub(crate) use connection::ClientState;
 pub(crate) use explicit::bind_explicitly;
 #[cfg(feature = "miop")]
 pub(crate) use explicit::bind_group;
-pub(crate) use invocation::{invoke, invoke_oneway};
+pub(crate) use invocation::{flush_oneways, invoke, invoke_oneway};

@@ -10,7 +10,7 @@ use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 #[cfg(feature = "gioplite")]
 use chronorb_giop::GiopLite;
 use chronorb_giop::{
-    AddressingDisposition, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    AddressingDisposition, EndTimes, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
     ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
     encode_locate_request, encode_request, finish_message, minor, start_message,
@@ -37,7 +37,7 @@ pub(super) fn marshal(
     let connection = &binding.connection;
     let announces = connection.announces();
     let may_be_kept =
-        binding.version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
+        binding.keeps_headers && binding.addressing.get() == AddressingDisposition::Key;
     // After oneways, which have no reply, all requests of a connection may announce.
     let prepared = if may_be_kept && (!announces || !binding.has_answer(operation)) {
         let form = HeaderForm::of(connection, announces);
@@ -142,7 +142,9 @@ fn write_header(
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
     let code_sets = connection.code_sets.filter(|_| announces);
-    let mut list = [ServiceContext { id: 0, data: &[] }; 4];
+    let mut ends_room = [0; EndTimes::LARGEST];
+    let ends = binding.present_ends.get();
+    let mut list = [ServiceContext { id: 0, data: &[] }; 5];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -159,8 +161,15 @@ fn write_header(
     if is_new && connection.link().proposes_lite() {
         add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
     }
+    #[cfg(feature = "bidir")]
+    if is_new && let Some(data) = connection.listen_points() {
+        add(contexts::BI_DIR_IIOP, data);
+    }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
+    }
+    if !ends.is_empty() {
+        add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
     }
     let header = RequestHeader {
         request_id,

@@ -85,6 +85,7 @@ fn each_feature_with_settings_is_in_the_table() {
         ("monitor", cfg!(feature = "monitor")),
         ("miop", cfg!(feature = "miop")),
         ("gioplite", cfg!(feature = "gioplite")),
+        ("bidir", cfg!(feature = "bidir")),
         ("ssliop", cfg!(feature = "ssliop")),
         ("riop", cfg!(feature = "riop")),
         ("faults", cfg!(feature = "faults")),

@@ -225,6 +225,8 @@ pub(super) const ARCHITECTURE: &str = "architecture";
 const DEFAULT_SPIN: u64 = 50;
 /// In microseconds; longer waits are `poll`.
 const MAX_SPIN: u64 = 1_000_000;
+/// The greatest allowance for clocks, in milliseconds: a day.
+const MAX_CLOCK_SKEW: u64 = 86_400_000;
 
 const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
 
@@ -439,6 +441,12 @@ settings! {
         "reactive" => ThreadpoolStrategy::Reactive,
         "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
     }));
+    "clock_skew", "-ORBClockSkew",
+        "off|MS: allowance for the clocks of clients at end times [100]" =>
+        Text(|config, text| put_clock_skew(&mut config.clock_skew, text));
+    "ordered_connections", "-ORBOrderedConnections",
+        "serve the requests of a connection in the order of arrival" =>
+        Bool(place!(ordered_connections));
     "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout",
         "the idle time after which threads made on demand end" =>
         Time(place!(dynamic_thread_idle_timeout));
@@ -474,6 +482,14 @@ settings! {
         Text(|config, text| put_waiting(&mut config.client_wait, text));
     "server_wait", "-ORBServerWait", "block|spin[:US]|poll: how lanes wait [block]" =>
         Text(|config, text| put_waiting(&mut config.server_wait, text));
+    "bidirectional", "-ORBBiDir",
+        "callbacks on the client's connections [off]", ["bidir", &["off"]] =>
+        Choice(choices!(bidirectional {
+        "off" => BidirectionalConnections::Off,
+        "offer" => BidirectionalConnections::Offer,
+        "accept" => BidirectionalConnections::Accept,
+        "both" => BidirectionalConnections::Both,
+    }));
     "monitor", "-ORBMonitor",
         "off|on|PATH: a socket for chronorb top [off]", ["monitor", &["off"]] => Text(monitor);
     "log", "-ORBLog", "FILTER: events to write to standard error", ["tracing", &["off"]] =>
@@ -566,6 +582,19 @@ fn put_idle_timeout(place: &mut Option<Duration>, text: &str) -> Result<(), Stri
     *place = match text {
         "0" => None,
         text => Some(milliseconds(text)?),
+    };
+    Ok(())
+}
+
+/// Milliseconds, or `off`.
+fn put_clock_skew(place: &mut Option<Duration>, text: &str) -> Result<(), String> {
+    *place = match text {
+        "off" => None,
+        text => {
+            let skew = number(text, 0, MAX_CLOCK_SKEW);
+            let skew = skew.map_err(|problem| format!("{problem}, or off"))?;
+            Some(Duration::from_millis(skew))
+        }
     };
     Ok(())
 }

@@ -79,6 +79,12 @@ incidents! {
     LatePeer => "late peer",
     /// A request that was answered by `TRANSIENT`, since there was no room for it.
     RefusedRequest => "refused request",
+    /// A request that was not served, since its end time, or that of its reply, had passed. The
+    /// number is that of milliseconds since then.
+    ExpiredRequest => "expired request",
+    /// Oneway requests that were kept to be sent together, and whose connection has ended. The
+    /// number is theirs; a part of them may have been sent.
+    LostOneways => "lost oneways",
     /// A request for an object, a POA or an initial reference that does not exist.
     UnknownObject => "unknown object",
     /// An operation that panicked; its client gets `UNKNOWN`.
@@ -107,6 +113,9 @@ incidents! {
     FailedLane => "failed lane",
     /// An address of a server that could not be reached.
     FailedConnection => "failed connection",
+    /// A client that names an address for callbacks on its connection which is not its own, is not
+    /// readable, or is one too many.
+    ListenPointRefused => "listen point refused",
 }
 
 impl Incident {
@@ -160,7 +169,12 @@ impl Incident {
                  (-ORBInputTimeout)"
             }
             Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
+            Self::ExpiredRequest => {
+                "its end time has passed; the client gets TIMEOUT (-ORBClockSkew)"
+            }
+            Self::LostOneways => "their connection has ended",
             Self::PanickedApplication => "the connection is closed",
+            Self::ListenPointRefused => "the address is not called on the client's connection",
             Self::EndedLane => "its connections are closed",
             _ => "",
         }

@@ -7,10 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use thiserror::Error;
 
+use super::place::connect_at_once;
 use super::report::{ReadError, Report};
 
 /// A connection to a monitor. While it is there, the ORB takes the time of each request.
@@ -116,19 +115,6 @@ impl Client {
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
-    }
-}
-
-/// Connects without waiting: `WouldBlock` where too many connections wait already.
-pub(super) fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let address = SocketAddrUnix::new(path)?;
-    loop {
-        match connect(&socket, &address) {
-            Err(Errno::INTR) => {}
-            connected => return Ok(connected.map(|()| UnixStream::from(socket))?),
-        }
     }
 }
 

@@ -4,13 +4,13 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 use thiserror::Error;
-
-use super::client::connect_at_once;
 
 /// A monitor's socket could not be opened.
 #[derive(Debug, Error)]
@@ -163,6 +163,19 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
         }
         Err(source) => Err(refused(source)),
         Ok(_) => Err(taken("is there, and in use")),
+    }
+}
+
+/// Connects without waiting: `WouldBlock` where too many connections wait already.
+pub(super) fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = SocketAddrUnix::new(path)?;
+    loop {
+        match connect(&socket, &address) {
+            Err(Errno::INTR) => {}
+            connected => return Ok(connected.map(|()| UnixStream::from(socket))?),
+        }
     }
 }
 

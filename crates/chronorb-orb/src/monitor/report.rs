@@ -3,14 +3,19 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use chronorb_rt::{Monotonic, ThreadInfo};
+use chronorb_rt::{Monotonic, Policy, Scheduling, ThreadInfo};
+#[cfg(feature = "monitor-client")]
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "monitor-client")]
 use thiserror::Error;
 
+use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
-use crate::observe::{Activity, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::observe::{Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::rtcorba::Priority;
 use crate::server;
 
 /// The version of [`Report`]. It changes when a field is removed or changes its meaning; clients
@@ -21,7 +26,8 @@ pub const VERSION: u32 = 1;
 ///
 /// Counts begin when the ORB, the lane or the thread is made; the difference of two reports gives
 /// rates.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct Report {
     /// [`VERSION`].
@@ -43,7 +49,7 @@ pub struct Report {
     /// The numbers of incidents by the name of their cause
     /// ([`Incident::name`](crate::Incident::name)); empty if the ORB's version does not report
     /// them.
-    #[serde(default)]
+    #[cfg_attr(feature = "monitor-client", serde(default))]
     pub incidents: BTreeMap<String, u64>,
     /// The thread pools that are in use.
     pub pools: Vec<PoolSnapshot>,
@@ -51,13 +57,14 @@ pub struct Report {
     /// monitor is one.
     pub other_threads: Vec<ThreadSnapshot>,
     /// The measured operations; empty if the ORB measures none.
-    #[serde(default)]
+    #[cfg_attr(feature = "monitor-client", serde(default))]
     pub operations: Vec<OperationSnapshot>,
 }
 
 /// The way in which the threads of pools share the work.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Strategy {
     /// [`ThreadpoolStrategy::LeaderFollowers`].
@@ -75,6 +82,7 @@ pub enum Strategy {
 }
 
 /// A line is no report.
+#[cfg(feature = "monitor-client")]
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -89,6 +97,7 @@ pub enum ReadError {
     Malformed(String),
 }
 
+#[cfg(feature = "monitor-client")]
 impl Report {
     /// Reads a line that a monitor has sent.
     ///
@@ -105,7 +114,9 @@ impl Report {
             _ => serde_json::from_str(line).map_err(malformed),
         }
     }
+}
 
+impl Report {
     /// Takes a snapshot of the ORB, on the calling thread.
     pub(super) fn take(core: &Arc<Core>) -> Self {
         let snapshot = server::snapshot(core);
@@ -152,17 +163,133 @@ pub(super) fn refusal(why: &str) -> String {
 }
 
 /// The common fields of all lines of a monitor.
-#[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize))]
 struct Head {
     version: u32,
     error: Option<String>,
 }
 
-fn line_of(value: &impl Serialize) -> String {
-    // Texts, numbers and lists of them can always be written.
-    let mut line = serde_json::to_string(value).unwrap_or_default();
+fn line_of(value: &dyn Json) -> String {
+    let mut line = String::new();
+    value.write(&mut line);
     line.push('\n');
     line
+}
+
+object!(Head: "version" = version, "error" = error);
+object!(
+    Report:
+    "version" = version,
+    "monotonic_us" = monotonic_us,
+    "pid" = pid,
+    "orb_id" = orb_id,
+    "command" = command,
+    "strategy" = strategy,
+    "real_time" = real_time,
+    "waiting_for_main_thread" = waiting_for_main_thread,
+    "incidents" = incidents,
+    "pools" = pools,
+    "other_threads" = other_threads,
+    "operations" = operations,
+);
+object!(PoolSnapshot: "number" = number, "has_lanes" = has_lanes, "lanes" = lanes);
+object!(
+    LaneSnapshot:
+    "name" = name,
+    "priority" = priority,
+    "scheduling" = scheduling,
+    "endpoints" = endpoints,
+    "connections" = connections,
+    "seats" = seats,
+    "queued" = queued,
+    "accepted" = accepted,
+    "served" = served,
+    "refused" = refused,
+    "buffered" = buffered,
+    "borrowed" = borrowed,
+    "times" = times,
+    "threads" = threads,
+);
+object!(
+    ThreadSnapshot:
+    "name" = name,
+    "tid" = tid,
+    "scheduling" = scheduling,
+    "cpus" = affinity,
+    "activity" = activity,
+    "served" = served,
+);
+object!(
+    OperationSnapshot:
+    "interface" = interface,
+    "operation" = operation,
+    "scheduled_as" = scheduled_as,
+    "requests" = requests,
+    "execution" = execution,
+    "worst_execution_ns" = worst_execution,
+    "response" = response,
+    "worst_response_ns" = worst_response,
+    "lateness" = lateness,
+    "budget_ns" = budget,
+    "deadline_ns" = deadline,
+    "overruns" = overruns,
+    "demoted" = demoted,
+    "skipped" = skipped,
+);
+object!(Scheduling: "policy" = policy, "priority" = priority);
+// The number of requests below a bound, and not below that of the class before.
+object!((Duration, u64): "below_ns" = 0, "count" = 1);
+
+impl Json for Duration {
+    fn write(&self, text: &mut String) {
+        (self.as_nanos() as u64).write(text);
+    }
+}
+
+impl Json for Priority {
+    fn write(&self, text: &mut String) {
+        self.value().write(text);
+    }
+}
+
+impl Json for Policy {
+    fn write(&self, text: &mut String) {
+        let name = match self {
+            Self::Other => "other",
+            Self::Fifo => "fifo",
+            Self::RoundRobin => "rr",
+        };
+        name.write(text);
+    }
+}
+
+impl Json for Strategy {
+    fn write(&self, text: &mut String) {
+        let name = match self {
+            Self::LeaderFollowers => "leader-followers",
+            Self::HalfSync => "half-sync",
+            Self::WorkerPool => "worker-pool",
+            Self::FilterChain => "filter-chain",
+            Self::Reactive => "reactive",
+            Self::ThreadPerConnection => "thread-per-connection",
+        };
+        name.write(text);
+    }
+}
+
+impl Json for Activity {
+    fn write(&self, text: &mut String) {
+        let name = match self {
+            Self::Waiting => "waiting",
+            Self::Reading => "reading",
+            Self::Serving => "serving",
+            Self::Blocked => "blocked",
+            Self::Monitoring => "monitoring",
+            Self::Running => "running",
+            Self::Sleeping => "sleeping",
+        };
+        name.write(text);
+    }
 }
 
 fn command_line() -> String {
@@ -223,6 +350,99 @@ const MAX_COMMAND: usize = 4096;
 mod tests {
     use super::*;
 
+    /// The derived form, by which clients read, is that of the writer.
+    #[cfg(feature = "monitor-client")]
+    #[test]
+    fn a_line_is_what_clients_read() {
+        let scheduling = |policy, priority| Scheduling { policy, priority };
+        let thread = |activity| ThreadSnapshot {
+            name: "1:0.0 \"{\\\n\u{1f}\u{7f}ü".to_owned(),
+            tid: 7,
+            scheduling: scheduling(Policy::RoundRobin, 99),
+            affinity: vec![0, 3],
+            activity,
+            served: u64::MAX,
+        };
+        let lane = |priority, policy| LaneSnapshot {
+            name: String::new(),
+            priority,
+            scheduling: scheduling(policy, 0),
+            endpoints: vec!["iiop://[::1]:2809".to_owned()],
+            connections: 2,
+            seats: 3,
+            queued: 4,
+            accepted: 5,
+            served: 6,
+            refused: 7,
+            buffered: 8,
+            borrowed: 9,
+            times: vec![
+                (Duration::from_micros(1), 1),
+                (Duration::from_nanos(u64::MAX), 0),
+            ],
+            staying: 0,
+            threads: vec![thread(Activity::Waiting), thread(Activity::Reading)],
+        };
+        let operation = |budget: Option<Duration>| OperationSnapshot {
+            interface: "Flight::Navigator".to_owned(),
+            operation: "steer".to_owned(),
+            scheduled_as: budget.map(|_| "steering".to_owned()),
+            requests: 10,
+            execution: vec![(Duration::from_micros(2), 1)],
+            worst_execution: Duration::from_micros(1),
+            response: Vec::new(),
+            worst_response: Duration::from_nanos(u64::MAX),
+            lateness: vec![(Duration::from_micros(4), 2)],
+            budget,
+            deadline: budget.map(|budget| budget * 2),
+            overruns: 11,
+            demoted: 12,
+            skipped: 13,
+        };
+        let activities = [
+            Activity::Serving,
+            Activity::Blocked,
+            Activity::Monitoring,
+            Activity::Running,
+            Activity::Sleeping,
+        ];
+        for strategy in [
+            Strategy::LeaderFollowers,
+            Strategy::HalfSync,
+            Strategy::WorkerPool,
+            Strategy::FilterChain,
+            Strategy::Reactive,
+            Strategy::ThreadPerConnection,
+        ] {
+            let report = Report {
+                version: VERSION,
+                monotonic_us: 1,
+                pid: 2,
+                orb_id: "lab".to_owned(),
+                command: "{".to_owned(),
+                strategy,
+                real_time: strategy == Strategy::Reactive,
+                waiting_for_main_thread: 0,
+                incidents: [("a".to_owned(), 1), ("b".to_owned(), 2)].into(),
+                pools: vec![PoolSnapshot {
+                    number: 1,
+                    has_lanes: true,
+                    lanes: vec![
+                        lane(Some(Priority::MAX), Policy::Fifo),
+                        lane(None, Policy::Other),
+                    ],
+                }],
+                other_threads: activities.map(thread).into(),
+                operations: vec![operation(None), operation(Some(Duration::from_millis(3)))],
+            };
+            let line = report.to_line();
+            assert_eq!(Report::read(&line).expect("a report"), report, "{line}");
+            let value: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+            assert_eq!(value, serde_json::to_value(&report).expect("a value"));
+        }
+    }
+
+    #[cfg(feature = "monitor-client")]
     #[test]
     fn lines_that_are_no_report_are_told_apart() {
         let read = |line: &str| Report::read(line).expect_err(line);

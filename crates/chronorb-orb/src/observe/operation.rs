@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "monitor")]
+#[cfg(feature = "monitor-client")]
 use serde::{Deserialize, Serialize};
 
 /// The measurements of an operation since the ORB was made: execution, response and lateness.
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// **response time** lasts from the whole request to the sent reply, with all waiting between. The
 /// **lateness** is the time by which a response exceeds the deadline of the operation.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct OperationSnapshot {
     /// The interface of its servants without the prefix of its identifier, as `Flight::Navigator`.
@@ -24,35 +24,35 @@ pub struct OperationSnapshot {
     /// Requests since it is measured, sampled or not, without those that were skipped.
     pub requests: u64,
     /// Execution times: the exclusive upper bounds of classes, and the counts.
-    #[cfg_attr(feature = "monitor", serde(with = "super::snapshot::times"))]
+    #[cfg_attr(feature = "monitor-client", serde(with = "super::snapshot::times"))]
     pub execution: Vec<(Duration, u64)>,
     /// The greatest execution time.
     #[cfg_attr(
-        feature = "monitor",
+        feature = "monitor-client",
         serde(rename = "worst_execution_ns", with = "nanoseconds")
     )]
     pub worst_execution: Duration,
     /// Response times, in the same form.
-    #[cfg_attr(feature = "monitor", serde(with = "super::snapshot::times"))]
+    #[cfg_attr(feature = "monitor-client", serde(with = "super::snapshot::times"))]
     pub response: Vec<(Duration, u64)>,
     /// The greatest response time.
     #[cfg_attr(
-        feature = "monitor",
+        feature = "monitor-client",
         serde(rename = "worst_response_ns", with = "nanoseconds")
     )]
     pub worst_response: Duration,
     /// The lateness of responses after the deadline, in the same form.
-    #[cfg_attr(feature = "monitor", serde(with = "super::snapshot::times"))]
+    #[cfg_attr(feature = "monitor-client", serde(with = "super::snapshot::times"))]
     pub lateness: Vec<(Duration, u64)>,
     /// The execution time that the schedule grants it.
     #[cfg_attr(
-        feature = "monitor",
+        feature = "monitor-client",
         serde(rename = "budget_ns", with = "maybe_nanoseconds")
     )]
     pub budget: Option<Duration>,
     /// The deadline of its responses in the schedule.
     #[cfg_attr(
-        feature = "monitor",
+        feature = "monitor-client",
         serde(rename = "deadline_ns", with = "maybe_nanoseconds")
     )]
     pub deadline: Option<Duration>,
@@ -65,7 +65,7 @@ pub struct OperationSnapshot {
 }
 
 /// The form of a time in a monitor's report.
-#[cfg(feature = "monitor")]
+#[cfg(feature = "monitor-client")]
 mod nanoseconds {
     use std::time::Duration;
 
@@ -86,7 +86,7 @@ mod nanoseconds {
 }
 
 /// The form of a time that may be missing.
-#[cfg(feature = "monitor")]
+#[cfg(feature = "monitor-client")]
 mod maybe_nanoseconds {
     use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chronorb_rt::Scheduling;
-#[cfg(feature = "monitor")]
+#[cfg(feature = "monitor-client")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::ThreadpoolStrategy;
@@ -34,7 +34,7 @@ pub struct Snapshot {
 
 /// The state of a thread pool.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct PoolSnapshot {
     /// The number; 0 is the ORB's own.
@@ -47,7 +47,7 @@ pub struct PoolSnapshot {
 
 /// The state of a lane, and its counts since it was made.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct LaneSnapshot {
     /// The number of the pool and of the lane, `1:0`.
@@ -78,11 +78,11 @@ pub struct LaneSnapshot {
     pub borrowed: u64,
     /// The durations of requests, from the whole message to the reply, since the ORB is
     /// [watched](crate::Orb::watch): the exclusive upper bounds of classes, and the counts.
-    #[cfg_attr(feature = "monitor", serde(with = "times"))]
+    #[cfg_attr(feature = "monitor-client", serde(with = "times"))]
     pub times: Vec<(Duration, u64)>,
     /// The number of its threads that stay with a connection instead of waiting on the lane's set.
     /// Monitors do not report it.
-    #[cfg_attr(feature = "monitor", serde(skip))]
+    #[cfg_attr(feature = "monitor-client", serde(skip))]
     pub staying: usize,
     /// The threads.
     pub threads: Vec<ThreadSnapshot>,
@@ -90,7 +90,7 @@ pub struct LaneSnapshot {
 
 /// The state of a thread.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct ThreadSnapshot {
     /// The full name.
@@ -100,7 +100,7 @@ pub struct ThreadSnapshot {
     /// The present scheduling.
     pub scheduling: Scheduling,
     /// The CPUs on which it may run, by number.
-    #[cfg_attr(feature = "monitor", serde(rename = "cpus"))]
+    #[cfg_attr(feature = "monitor-client", serde(rename = "cpus"))]
     pub affinity: Vec<usize>,
     /// The present activity.
     pub activity: Activity,
@@ -110,8 +110,8 @@ pub struct ThreadSnapshot {
 
 /// An activity of a thread of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
-#[cfg_attr(feature = "monitor", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor-client", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Activity {
     /// A lane's thread waits for work.
@@ -143,7 +143,7 @@ impl Activity {
 }
 
 /// The form of times in a monitor's report.
-#[cfg(feature = "monitor")]
+#[cfg(feature = "monitor-client")]
 pub(super) mod times {
     use std::time::Duration;
 

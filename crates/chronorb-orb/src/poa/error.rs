@@ -75,6 +75,12 @@ pub enum PolicyRule {
     /// Requests for a pool with lanes have a priority.
     #[error("a thread pool with lanes needs a PriorityModel")]
     NoModel,
+    /// Servers call back only where the ORB offers it, and at one thread pool of an ORB.
+    #[error(
+        "Bidirectional needs the feature bidir, -ORBBiDir offer or both, and the thread pool of \
+         the ORB's other bidirectional POAs"
+    )]
+    NoCallbacks,
     /// A policy must agree with the others of the list, and with those of the ORB.
     #[error("it contradicts another policy of the list, or one of the ORB")]
     Conflict,

@@ -7,7 +7,9 @@ use super::adapter::{ALIVE, GUARDED};
 use super::code::KeyCodes;
 use super::{CreatePoaError, PolicyRule};
 use crate::protocol::Registry;
-use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId};
+use crate::rtcorba::{
+    BidirectionalMode, Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId,
+};
 
 /// A policy given to [`create_poa`](super::Poa::create_poa).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -54,6 +56,11 @@ pub enum Policy {
     /// Whether the POA serves only requests whose keys it has made. Default
     /// [`ObjectKeys::Plain`].
     ObjectKeys(ObjectKeys),
+    /// Whether servers may call its objects on the connections that this ORB opened to them (CORBA
+    /// 3.3 part 2, 9.9). Default [`BidirectionalMode::Normal`]. Needs
+    /// [`OrbConfig::bidirectional`](crate::OrbConfig::bidirectional); all such POAs of an ORB have
+    /// the same thread pool.
+    Bidirectional(BidirectionalMode),
 }
 
 /// The threads that call servants and servant managers (CORBA 3.3, 15.3.8.1).
@@ -168,6 +175,7 @@ pub(crate) struct Policies {
     pub(crate) server_protocols: Option<Protocols>,
     pub(crate) client_protocols: Option<Protocols>,
     pub(crate) object_keys: ObjectKeys,
+    pub(crate) bidirectional: BidirectionalMode,
 }
 
 impl Policies {
@@ -211,6 +219,7 @@ impl Policies {
                 Policy::ServerProtocol(protocols) => this.server_protocols = Some(protocols),
                 Policy::ClientProtocol(protocols) => this.client_protocols = Some(protocols),
                 Policy::ObjectKeys(value) => this.object_keys = value,
+                Policy::Bidirectional(value) => this.bidirectional = value,
             }
         }
         this.check(list, registry)?;

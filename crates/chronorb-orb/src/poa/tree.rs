@@ -23,8 +23,10 @@ use super::{
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
 use crate::failure::{ADAPTER_DESTROYED, DISCARDED, NO_SUCH_ADAPTER};
-use crate::rtcorba::{PriorityBand, PriorityModel, Protocol, Protocols};
+use crate::rtcorba::{BidirectionalMode, PriorityBand, PriorityModel, Protocol, Protocols};
 use crate::server::PoolUse;
+#[cfg(feature = "bidir")]
+use crate::server::ServerPool;
 
 impl Poa {
     /// The root POA of an ORB; the first call makes it.
@@ -81,6 +83,10 @@ impl Poa {
             return Err(breaks(PolicyRule::NoSecret, policies, is_at_fault));
         }
         let pool = self.pool_for(policies, &effective)?;
+        if effective.bidirectional == BidirectionalMode::Both && !takes_callbacks(core, &pool)? {
+            let is_at_fault = |policy: &Policy| matches!(policy, Policy::Bidirectional(_));
+            return Err(breaks(PolicyRule::NoCallbacks, policies, is_at_fault));
+        }
         let mut children = self.inner.children.lock();
         // Under the lock that the destruction takes after it has marked the POA.
         core.check_running()?;
@@ -288,6 +294,12 @@ impl Poa {
         Ok(poa)
     }
 
+    /// Whether servers may call its objects on connections that the ORB opened.
+    #[cfg(feature = "bidir")]
+    pub(crate) fn takes_callbacks(&self) -> bool {
+        self.policies().bidirectional == BidirectionalMode::Both
+    }
+
     /// Returns the pool that the policies name, if it can serve them.
     fn pool_for(
         &self,
@@ -376,6 +388,31 @@ const MAX_OBJECTS: u32 = 1 << 24;
 /// The greatest depth of POAs, the root included. The destruction of one destroys all below it on
 /// one thread's stack, and clients cause the creations of an adapter activator.
 const MAX_DEPTH: usize = 64;
+
+/// Lets the pool of a new POA serve callbacks. Returns whether it does: the ORB offers that, and no
+/// other pool of it does.
+#[cfg(feature = "bidir")]
+fn takes_callbacks(core: &Arc<Core>, pool: &Option<PoolUse>) -> Result<bool, SystemException> {
+    if !core.config.bidirectional.offers() {
+        return Ok(false);
+    }
+    let pool = match pool {
+        Some(used) => used.pool().clone(),
+        None => ServerPool::default_of(core)?,
+    };
+    let (is_open, is_new) = core.bidirectional.open(pool);
+    if is_new {
+        // Connections that were opened before cannot be called back on.
+        core.rt.policies.note_change();
+    }
+    Ok(is_open)
+}
+
+#[cfg(not(feature = "bidir"))]
+#[expect(clippy::unnecessary_wraps, reason = "the same as with the feature")]
+fn takes_callbacks(_: &Arc<Core>, _: &Option<PoolUse>) -> Result<bool, SystemException> {
+    Ok(false)
+}
 
 #[cfg(test)]
 mod tests {

@@ -44,9 +44,10 @@ pub use current::RtCurrent;
 pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_request_priority};
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
-    BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
-    PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, RebindMode, SetOverride,
-    SyncScope, TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
+    BandsError, BidirectionalMode, ClientPolicy, ClientPolicyKind, NetworkPriority,
+    OnewayBuffering, PolicyCurrent, PolicyManager, PriorityBand, PriorityBands, Protocol,
+    Protocols, ProtocolsError, RebindMode, SetOverride, SyncScope, TcpProtocolProperties,
+    UnixDomainProtocolProperties, UserDatagramProtocolProperties,
 };
 pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,

@@ -7,8 +7,11 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 
 /// A CORBA priority, 0 to 32767; more is more urgent (RT-CORBA 1.2, 5.4).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[cfg_attr(feature = "monitor", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "monitor", serde(try_from = "i16", into = "i16"))]
+#[cfg_attr(
+    feature = "monitor-client",
+    derive(serde::Deserialize, serde::Serialize)
+)]
+#[cfg_attr(feature = "monitor-client", serde(try_from = "i16", into = "i16"))]
 pub struct Priority(i16);
 
 impl Priority {

@@ -47,6 +47,14 @@ impl<'l> At<'l> {
         self.lane.rearm(self.connection, self.key);
     }
 
+    /// Ends the turn of a request of the connection, if its requests have an order.
+    #[cold]
+    pub(super) fn end_turn(self) {
+        if self.connection.end_turn() {
+            self.rearm();
+        }
+    }
+
     /// Sends a message. Octets that the peer does not take at once are sent when there is room.
     #[inline]
     pub(super) fn send(self, message: &[u8]) -> Result<(), LostConnection> {
@@ -90,7 +98,12 @@ impl<'l> At<'l> {
         } = self;
         match outcome {
             Ok(()) => {}
-            Err(End::Ended) => connection.set_ended(),
+            Err(End::Ended) => {
+                connection.set_ended();
+                // A peer that sends nothing more answers nothing more.
+                #[cfg(feature = "bidir")]
+                connection.end_calls(false);
+            }
             Err(End::Lost) => {
                 if !connection.transport().is_established() {
                     self.note_handshake();

@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "bidir")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -19,6 +21,9 @@ use super::input::Input;
 use super::load::{Account, Load};
 use super::origin::Origin;
 use super::output::{Output, PostedMessages, spare_of};
+use super::turns::Turns;
+#[cfg(feature = "bidir")]
+use crate::bidirectional::ReplyReceiver;
 use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 
@@ -68,11 +73,27 @@ pub(super) struct ServerConnection {
     text_known: AtomicBool,
     /// Whether the client announced that it waits for each reply.
     one_at_a_time: AtomicBool,
+    /// The turns of its requests, if they are served in the order of arrival.
+    pub(super) turns: Option<Turns>,
     /// A thread of its own serves it.
     has_thread: AtomicBool,
     /// The address of its peer is known not to be forged.
     #[cfg(feature = "diop")]
     proved: AtomicBool,
+    #[cfg(feature = "bidir")]
+    bidirectional: Bidirectional,
+}
+
+/// The part of a connection on which both sides send requests.
+#[cfg(feature = "bidir")]
+#[derive(Default)]
+struct Bidirectional {
+    /// This ORB has opened the connection.
+    is_originated: bool,
+    /// The receiver of the replies to this ORB's requests.
+    receiver: OnceLock<Arc<dyn ReplyReceiver>>,
+    /// The number of the client's listen points.
+    listen_points: AtomicU32,
 }
 
 /// The result of checking the age of a connection's input and output.
@@ -184,6 +205,7 @@ impl ServerConnection {
             load.count_silent(true);
         }
         let (max_message, fragment_size) = (load.max_message, load.fragment_size);
+        let turns = (load.in_order && !many_peers).then(Turns::new);
         let account = Account::open(load);
         Self {
             transport,
@@ -211,14 +233,28 @@ impl ServerConnection {
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
+            turns,
             has_thread: AtomicBool::new(false),
             #[cfg(feature = "diop")]
             proved: AtomicBool::new(!datagram_peers::is_datagram_peer(carriage)),
+            #[cfg(feature = "bidir")]
+            bidirectional: Bidirectional::default(),
         }
     }
 
     pub(super) fn transport(&self) -> &dyn Connection {
         &*self.transport
+    }
+
+    /// Claims the input to read a message; `None` where another thread has it, or a request has the
+    /// turn.
+    #[inline]
+    pub(super) fn claim_input(&self) -> Option<BatonGuard<'_, Input>> {
+        let input = self.input.claim()?;
+        match &self.turns {
+            None => Some(input),
+            Some(turns) => turns.at_turn(input),
+        }
     }
 
     /// Notes that a message is in progress, so that the end of the input does not cut off its
@@ -283,12 +319,30 @@ impl ServerConnection {
             && !self.holder_at_work.load(Ordering::Acquire)
             && !self.output_waits.load(Ordering::SeqCst)
             && !self.posted.any()
+            && !self.awaits_replies()
+    }
+
+    /// Whether replies to requests of this ORB are due.
+    #[cfg(feature = "bidir")]
+    fn awaits_replies(&self) -> bool {
+        self.receiver().is_some_and(|receiver| !receiver.is_idle())
+    }
+
+    #[cfg(not(feature = "bidir"))]
+    #[expect(clippy::unused_self, reason = "the same as with the feature")]
+    fn awaits_replies(&self) -> bool {
+        false
     }
 
     /// The connection's rank for eviction at this tick; `None` where it is in use.
     pub(super) fn rank(&self, now: u32) -> Option<Rank> {
         let has_sent = self.has_sent();
         let in_use = has_sent && self.account.octets() > 0;
+        #[cfg(feature = "bidir")]
+        if self.is_originated() {
+            // Its client keeps it, to be called back.
+            return None;
+        }
         if self.many_peers || in_use || !self.is_quiet() {
             return None;
         }
@@ -527,7 +581,9 @@ impl ServerConnection {
     }
 
     pub(super) fn set_one_at_a_time(&self) {
-        self.one_at_a_time.store(true, Ordering::Relaxed);
+        // With an order, a thread that stays would not find out whose turn it is.
+        let stays = self.turns.is_none();
+        self.one_at_a_time.store(stays, Ordering::Relaxed);
     }
 
     /// Marks the connection as served by a thread of its own. Returns whether it had none before.
@@ -535,9 +591,68 @@ impl ServerConnection {
         !self.has_thread.swap(true, Ordering::Relaxed)
     }
 
+    /// Ends the turn of a request. Returns whether the connection must be read again.
+    #[inline]
+    pub(super) fn end_turn(&self) -> bool {
+        let turns = self.turns.as_ref();
+        turns.is_some_and(|turns| turns.end(self.has_thread.load(Ordering::Relaxed)))
+    }
+
     /// Whether the client sends no request before it has the reply to the one before.
     pub(super) fn is_one_at_a_time(&self) -> bool {
         self.one_at_a_time.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(feature = "bidir")]
+impl ServerConnection {
+    /// Makes it one that this ORB has opened: it may stay silent.
+    pub(super) fn originate(&mut self) {
+        self.bidirectional.is_originated = true;
+        self.note_message();
+    }
+
+    /// Whether this ORB has opened it.
+    pub(super) fn is_originated(&self) -> bool {
+        self.bidirectional.is_originated
+    }
+
+    /// The receiver of replies to this ORB's requests, if there is one.
+    pub(super) fn receiver(&self) -> Option<&Arc<dyn ReplyReceiver>> {
+        self.bidirectional.receiver.get()
+    }
+
+    /// Sets the receiver of replies; returns whether there was none.
+    pub(super) fn attach(&self, receiver: Arc<dyn ReplyReceiver>) -> bool {
+        self.bidirectional.receiver.set(receiver).is_ok()
+    }
+
+    /// Ends the requests of this ORB that have no reply. The peer has not begun them if it ended
+    /// the connection in order.
+    pub(super) fn end_calls(&self, orderly: bool) {
+        if let Some(receiver) = self.receiver() {
+            receiver.end(orderly);
+        }
+    }
+
+    /// Whether the peer sends nothing more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Whether octets wait for the peer to take them.
+    pub(super) fn output_waits(&self) -> bool {
+        self.output_waits.load(Ordering::Acquire) || self.posted.any()
+    }
+
+    /// The number of the client's listen points.
+    pub(super) fn listen_points(&self) -> u32 {
+        self.bidirectional.listen_points.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_listen_point(&self) {
+        let points = &self.bidirectional.listen_points;
+        points.fetch_add(1, Ordering::Relaxed);
     }
 }
 

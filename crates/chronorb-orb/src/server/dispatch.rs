@@ -20,6 +20,9 @@ use chronorb_rt::epoch;
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
+use super::expiry;
+#[cfg(feature = "bidir")]
+use super::listen_points::learn_listen_points;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::{HandOff, HandOffTarget};
@@ -81,6 +84,10 @@ impl Context<'_> {
         let known = if header.contexts.is_empty() {
             KnownContexts::NONE
         } else {
+            #[cfg(feature = "bidir")]
+            if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
+                learn_listen_points(self.core, self.at, header.contexts);
+            }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };
         let text = self.at.connection.text(message.version());
@@ -169,6 +176,9 @@ impl Context<'_> {
         let Some(key) = named_object(&header.target) else {
             return false;
         };
+        if expiry::has_expired(self.core, header.contexts) {
+            return false;
+        }
         let _reading = epoch::enter();
         if self.core.poas.find(self.core.incarnation, &key).is_none() {
             return false;
@@ -185,6 +195,19 @@ impl Context<'_> {
         let written = reply.normal().is_ok();
         reply.finish();
         written
+    }
+
+    /// Hands a reply to the thread that waits for it. A peer may send none without a request.
+    #[cfg(feature = "bidir")]
+    #[cold]
+    pub(super) fn reply(&self, message: MessageHeader) -> Result<MessageOutcome, End> {
+        let receiver = self.at.connection.receiver().ok_or(End::Malformed)?;
+        let mut reply = self.request.fitting_copy().map_err(|_| End::Lost)?;
+        if receiver.receive(message, &mut reply) {
+            Ok(MessageOutcome::NoReply)
+        } else {
+            Err(End::Malformed)
+        }
     }
 
     /// Answers a request with an exception, without serving it.
@@ -284,8 +307,13 @@ impl KnownContexts {
         header: &RequestHeader<'_>,
         message: MessageHeader,
     ) -> Self {
-        let announced = learn_announced(connection, header, message);
-        let priority = propagated_priority(header);
+        let known = ContextIndex::of(header.contexts);
+        let announced = learn_announced(connection, &known, message);
+        let announced = match known.policies {
+            None => announced,
+            Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
+        };
+        let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
             propagated: announced.and(priority),
@@ -397,6 +425,34 @@ pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
     #[cfg(feature = "diop")]
     let key = proof::without_proof(key);
     ObjectKey::parse(key)
+}
+
+/// Whether the server of a connection that this ORB opened may send the request in a frame: the POA
+/// of its target is there, and takes callbacks.
+#[cfg(feature = "bidir")]
+#[cold]
+pub(super) fn may_be_called(
+    core: &Core,
+    request: &mut Frame,
+    arena: &Arena,
+    message: MessageHeader,
+) -> bool {
+    let mut d = message.decoder(request, arena);
+    let takes_callbacks = |target: &Target<'_>| {
+        let Some(key) = named_object(target) else {
+            return false;
+        };
+        let _reading = epoch::enter();
+        let poa = core.poas.find(core.incarnation, &key);
+        poa.is_some_and(|poa| poa.takes_callbacks())
+    };
+    // A malformed header is reported when the request is served.
+    if message.kind == MessageType::LocateRequest {
+        let header = LocateRequestHeader::decode(&mut d, message.protocol);
+        return header.map_or(true, |header| takes_callbacks(&header.target));
+    }
+    let header = RequestHeader::decode(&mut d, message.protocol);
+    header.map_or(true, |header| takes_callbacks(&header.target))
 }
 
 /// The priority of requests to an object by the model of its POA, if that POA is active.
@@ -523,11 +579,47 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The contents of the contexts that concern the server.
+#[derive(Default)]
+struct ContextIndex<'a> {
+    code_sets: Option<&'a [u8]>,
+    one_at_a_time: bool,
+    priority: Option<&'a [u8]>,
+    policies: Option<&'a [u8]>,
+}
+
+impl<'a> ContextIndex<'a> {
+    #[inline]
+    fn of(list: &[ServiceContext<'a>]) -> Self {
+        let mut this = Self::default();
+        for context in list {
+            let place = match context.id {
+                contexts::CODE_SETS => &mut this.code_sets,
+                contexts::ONE_AT_A_TIME => {
+                    this.one_at_a_time = true;
+                    continue;
+                }
+                contexts::RT_CORBA_PRIORITY => &mut this.priority,
+                contexts::INVOCATION_POLICIES => &mut this.policies,
+                _ => continue,
+            };
+            place.get_or_insert(context.data);
+        }
+        this
+    }
+}
+
 /// The priority that the request carries.
 pub(super) fn propagated_priority(
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
-    let Some(context) = contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY) else {
+    priority_in(contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY))
+}
+
+/// The priority in a context.
+#[inline]
+fn priority_in(context: Option<&[u8]>) -> Result<Option<Priority>, SystemException> {
+    let Some(context) = context else {
         return Ok(None);
     };
     contexts::decode_priority(context)
@@ -550,20 +642,21 @@ pub(super) fn learn_text(
     let mut d = message.decoder(request, arena);
     // A malformed header is reported when the request is served.
     if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
-        let _ = learn_announced(connection, &header, message);
+        let known = ContextIndex::of(header.contexts);
+        let _ = learn_announced(connection, &known, message);
     }
 }
 
 fn learn_announced(
     connection: &ServerConnection,
-    header: &RequestHeader<'_>,
+    known: &ContextIndex<'_>,
     message: MessageHeader,
 ) -> Result<(), SystemException> {
-    if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
+    if let Some(data) = known.code_sets {
         let text = CodeSetContext::decode(data)?.text(message.version())?;
         connection.set_narrow(text.narrow);
     }
-    if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
+    if known.one_at_a_time {
         connection.set_one_at_a_time();
     }
     Ok(())
@@ -600,3 +693,7 @@ const REPLY_TOO_LARGE: SystemException = SystemException::new(
 /// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
+/// The exception for requests to objects whose POA takes no callbacks.
+#[cfg(feature = "bidir")]
+pub(super) const NOT_BIDIRECTIONAL: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_BIDIRECTIONAL);

@@ -23,6 +23,8 @@ pub(super) struct Input {
     pub(super) hung_up: bool,
     /// Reading has ended.
     pub(super) closed: bool,
+    /// Reading has paused for the answer to a request.
+    pub(super) paused: bool,
     /// The transport still negotiates with the peer (a handshake), before the first message.
     pub(super) opens: bool,
     /// The time without a message after which the connection is closed.
@@ -64,6 +66,7 @@ impl Input {
             unread: true,
             hung_up: false,
             closed: false,
+            paused: false,
             begun: None,
             fragmented: None,
             slow: false,
@@ -127,6 +130,23 @@ impl Input {
                 Err(IoError::Ended) => return Err(End::Ended),
                 Err(_) => return Err(End::Lost),
             }
+        }
+    }
+
+    /// Resumes reading after a pause, which does not count for the time limit of the peer.
+    pub(super) fn resume(&mut self) {
+        if std::mem::take(&mut self.paused) {
+            let now = Monotonic::now();
+            self.begun = self.begun.map(|_| now);
+            self.fragmented = self.fragmented.map(|_| now);
+        }
+    }
+
+    /// Gives a thread a spare frame if its own stays with the first part of a message.
+    #[cold]
+    pub(super) fn refill(&self, frame: &mut Frame) {
+        if frame.capacity() < FRAME_CAPACITY {
+            *frame = self.account.load.spares.take();
         }
     }
 

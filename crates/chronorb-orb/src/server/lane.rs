@@ -468,12 +468,51 @@ impl ServerLane {
         }
     }
 
+    /// Takes over a connection that this ORB has opened, without reading it yet; `None` if there is
+    /// no room.
+    #[cfg(feature = "bidir")]
+    pub(super) fn adopt(&self, transport: Box<dyn Connection>) -> Option<Key> {
+        if self.is_stopping() || self.no_room_for(None).is_some() {
+            return None;
+        }
+        let acceptors = self.acceptors.lock();
+        let ceiling = acceptors.iter().flatten().find_map(|open| open.ceiling);
+        drop(acceptors);
+        let load = self.load.clone();
+        let mut connection =
+            ServerConnection::new(transport, load, self.idle_timeout, ceiling, None);
+        connection.originate();
+        self.connections.insert(connection).ok()
+    }
+
+    /// Begins to read a connection that was adopted.
+    #[cfg(feature = "bidir")]
+    pub(super) fn begin_reading(&self, connection: &ServerConnection, key: Key) {
+        let interest = self.strategy.first_interest();
+        let added = self
+            .reactor
+            .add(connection.transport(), token_of(key), interest);
+        if added.is_err() {
+            self.end(key);
+        }
+    }
+
     /// Ends a connection after the messages in progress.
     pub(super) fn end(&self, key: Key) {
+        // Held, so that its calls are ended after it was removed.
+        #[cfg(feature = "bidir")]
+        let ending = self
+            .strategy
+            .scheduler()
+            .and_then(|_| self.connections.get(key));
         let removed = self.connections.remove(key);
         if let (RemoveOutcome::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
             // Otherwise a thread that waits on the connection would go on waiting.
             affinity.call_from(&self.connections, key);
+        }
+        #[cfg(feature = "bidir")]
+        if let Some(connection) = ending {
+            connection.end_calls(false);
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Load {
     pub(super) max_message: usize,
     /// Longer replies are sent in fragments; 0 for no fragments.
     pub(super) fragment_size: usize,
+    /// The requests of a connection are served in the order of arrival.
+    pub(super) in_order: bool,
     /// Connections with a slow peer: it has not completed a message, or not taken a reply.
     slow: AtomicUsize,
     /// Connections on which no whole message has arrived.
@@ -39,6 +41,7 @@ impl Load {
             least_rate: config.min_reply_rate,
             max_message: config.max_message_size,
             fragment_size: config.fragment_size,
+            in_order: config.ordered_connections,
             slow: AtomicUsize::new(0),
             silent: AtomicUsize::new(0),
             watched: AtomicUsize::new(0),

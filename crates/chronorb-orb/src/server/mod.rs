@@ -3,16 +3,38 @@
 
 mod affinity;
 mod at;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod callbacks;
 mod connection;
 mod datagram_peers;
 mod dispatch;
 mod end;
 mod endpoints;
+mod expiry;
 #[cfg(feature = "baselines")]
 mod filter;
 mod growth;
 mod input;
 mod lane;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod lane_link;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod listen_points;
 mod listening;
 mod load;
 mod main_thread;
@@ -28,6 +50,7 @@ mod snapshot;
 mod state;
 mod strategy;
 mod threads;
+mod turns;
 mod watch;
 mod worker;
 

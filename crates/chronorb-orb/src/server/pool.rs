@@ -16,6 +16,8 @@ use super::lane::setup::{self, LaneSetup};
 use super::queued::QueuedRequest;
 use super::scheduler::{PoolScheduler, SchedulerSetup};
 use super::threads;
+#[cfg(feature = "bidir")]
+use crate::config::ThreadpoolStrategy::{Reactive, ThreadPerConnection};
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
@@ -215,6 +217,13 @@ impl ServerPool {
         endpoints: &[Vec<Endpoint>],
     ) -> Result<Arc<Self>, SystemException> {
         let strategy = core.config.threadpool_strategy;
+        #[cfg(feature = "bidir")]
+        if core.config.is_bidirectional() && matches!(strategy, Reactive | ThreadPerConnection) {
+            let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
+            let cause = "-ORBBiDir needs a thread that reads while the others dispatch; use \
+                         another -ORBThreadpoolStrategy";
+            return Err(because(exception, format_args!("{cause}")));
+        }
         let setups = spec
             .lanes
             .iter()
@@ -387,10 +396,18 @@ fn scheduler_of(
     };
     let strategy = core.config.threadpool_strategy;
     let queues = strategy.keeps_order().then(RequestBuffering::default);
+    // Replies are read while all threads that dispatch wait for some.
+    #[cfg(feature = "bidir")]
+    let reading = core
+        .config
+        .is_bidirectional()
+        .then(RequestBuffering::default);
+    #[cfg(not(feature = "bidir"))]
+    let reading = None;
     let setup = SchedulerSetup {
         strategy,
         borrowing: spec.borrowing,
-        buffering: spec.buffering.or(queues).map(bounds),
+        buffering: spec.buffering.or(queues).or(reading).map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
     let scheduler = PoolScheduler::new(setup, lanes).map_err(|error| {

@@ -97,6 +97,9 @@ impl Drop for QueuedWork {
     fn drop(&mut self) {
         if let Some(connection) = self.entrance.connections.get(self.connection) {
             connection.end_work();
+            if connection.end_turn() {
+                self.entrance.rearm(&connection, self.connection);
+            }
         }
         self.entrance.leave_one(&self.core);
     }

@@ -1,11 +1,15 @@
 //! The server's part of an ORB.
 
+#[cfg(feature = "bidir")]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use chronorb_rt::{PiMutex, raise_open_files};
 
 #[cfg(feature = "tracing")]
 use super::ListeningEndpoints;
+#[cfg(feature = "bidir")]
+use super::lane::ServerLane;
 use super::pool::{PoolUse, Pools};
 use crate::core::{Core, RUNNING, STOPPING};
 use crate::rtcorba::ThreadpoolId;
@@ -46,6 +50,15 @@ impl ServerState {
     /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
     pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
         self.pools.lock().use_pool(id)
+    }
+
+    /// The shared handle of a lane, unless its pool was destroyed.
+    #[cfg(feature = "bidir")]
+    pub(super) fn lane(&self, lane: &ServerLane) -> Option<Arc<ServerLane>> {
+        let pools = self.pools.lock();
+        let mut lanes = pools.all().flat_map(|pool| pool.lanes());
+        let same = lanes.find(|same| std::ptr::eq(Arc::as_ptr(same), lane));
+        same.cloned()
     }
 
     /// Notes that a lane begins to have threads.

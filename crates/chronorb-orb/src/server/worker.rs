@@ -68,8 +68,7 @@ pub(super) struct Worker {
     raised: bool,
     /// The entry of the thread among those that can be called back from a connection.
     stayer: Option<Arc<AffineThread>>,
-    /// Set if the thread may wait on the connection of the last request.
-    may_stay: bool,
+    after: AfterRequest,
 }
 
 impl Worker {
@@ -107,7 +106,7 @@ impl Worker {
             member: None,
             raised: false,
             stayer: None,
-            may_stay: false,
+            after: AfterRequest::Nothing,
         }
     }
 
@@ -125,7 +124,7 @@ impl Worker {
     /// dispatched, with one it is admitted first. Further octets are left to the next thread.
     pub(super) fn serve(&mut self, lane: &ServerLane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
-        self.may_stay = false;
+        self.after = AfterRequest::Nothing;
         // Application code runs not only in operations: servants and kept values are dropped, and
         // skeletons report their types. If that panics, one connection ends and not the lane.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -138,7 +137,14 @@ impl Worker {
                 Some(scheduler) => self.read_and_schedule(at, scheduler, event),
             };
             let served = match served {
-                Ok(()) if self.may_stay => self.stay(at),
+                Ok(()) => match self.after {
+                    AfterRequest::Nothing => Ok(()),
+                    AfterRequest::Stay => self.stay(at),
+                    AfterRequest::EndTurn => {
+                        at.end_turn();
+                        Ok(())
+                    }
+                },
                 served => served,
             };
             at.conclude(served);
@@ -177,8 +183,8 @@ impl Worker {
         if event.hang_up {
             connection.set_hung_up();
         }
-        let Some(mut input) = connection.input.claim() else {
-            // The failed claim makes the thread that has the input read again.
+        let Some(mut input) = connection.claim_input() else {
+            // The thread that has the input, or the end of the turn, reads again.
             return Ok(None);
         };
         if input.closed {
@@ -219,6 +225,7 @@ impl Worker {
             let joined = input.reader.join(message, &mut self.request);
             let joined = joined.map_err(|error| input.give_up(error.into()))?;
             let Some(Message { header, skipped }) = joined else {
+                input.refill(&mut self.request);
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
@@ -234,17 +241,32 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
-            self.may_stay = skipped.is_none()
-                && connection.is_one_at_a_time()
-                && waits_for_reply(header, &self.request)
-                && input.is_worth_pinning();
+            self.after = if connection.is_one_at_a_time() {
+                let stays = skipped.is_none()
+                    && waits_for_reply(header, &self.request)
+                    && input.is_worth_pinning();
+                if stays {
+                    AfterRequest::Stay
+                } else {
+                    AfterRequest::Nothing
+                }
+            } else if let Some(turns) = &connection.turns {
+                turns.begin();
+                input.paused = true;
+                AfterRequest::EndTurn
+            } else {
+                AfterRequest::Nothing
+            };
             let work = connection.begin_work();
             input.settle(true);
             // The input is released before the upcall in any case: the next thread reads it.
             let again = matches!(input.release(), ReleaseOutcome::Again(_));
             if more || again {
-                // Promotes a follower: it gets an event for this connection at once.
-                at.rearm();
+                match &connection.turns {
+                    // Promotes a follower: it gets an event for this connection at once.
+                    None => at.rearm(),
+                    Some(turns) => drop(turns.await_end()),
+                }
             }
             if let Some(cause) = skipped {
                 self.refuse_skipped(at, header, cause)?;
@@ -380,13 +402,17 @@ impl Worker {
 
     /// Returns a message, whose work the thread has begun, as a request for another thread.
     fn queue(
-        &self,
+        &mut self,
         target: DispatchTarget,
         at: At<'_>,
         work: WorkGuard<'_>,
         header: MessageHeader,
         message: Frame,
     ) -> QueuedRequest {
+        // The queued request has the turn.
+        if self.after == AfterRequest::EndTurn {
+            self.after = AfterRequest::Nothing;
+        }
         QueuedRequest {
             work: QueuedWork::new(&self.core, &self.lane, at.key, work),
             target,
@@ -429,11 +455,17 @@ impl Worker {
             MessageType::LocateRequest => context.locate(header),
             // A request in progress cannot be cancelled; the client ignores its reply.
             MessageType::CancelRequest => Ok(MessageOutcome::NoReply),
-            MessageType::CloseConnection => Err(End::Ended),
-            MessageType::MessageError => Err(End::Lost),
-            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
-                Err(End::Malformed)
+            MessageType::CloseConnection => {
+                #[cfg(feature = "bidir")]
+                context.at.connection.end_calls(true);
+                Err(End::Ended)
             }
+            MessageType::MessageError => Err(End::Lost),
+            #[cfg(feature = "bidir")]
+            MessageType::Reply | MessageType::LocateReply => context.reply(header),
+            #[cfg(not(feature = "bidir"))]
+            MessageType::Reply | MessageType::LocateReply => Err(End::Malformed),
+            MessageType::Fragment => Err(End::Malformed),
         })?;
         if header.kind == MessageType::Request {
             self.watch.has_served(begun);
@@ -490,6 +522,16 @@ impl Worker {
         self.reply.relax(KEPT_CAPACITY);
         Ok(handled)
     }
+}
+
+/// The step of a thread after a request that it has not handed off.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum AfterRequest {
+    Nothing,
+    /// The thread may wait on the connection of the request.
+    Stay,
+    /// The connection is read again, since its requests have an order.
+    EndTurn,
 }
 
 /// The description of a lane's thread for upcalls.

@@ -4,15 +4,16 @@
 use chronorb_cdr::Decoder;
 use chronorb_orb::codegen::v1::reply_error;
 use chronorb_orb::poa::{AuthorizationRequest, Policy, PriorityModel};
-use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
+use chronorb_orb::rtcorba::{ClientPolicy, Lane, Priority, SetOverride, ThreadpoolLanes};
 use chronorb_orb::{
     Call, Object, OrbConfig, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy,
 };
 use chronorb_rt::{allocations, lock_operations, page_faults};
 use chronorb_transport::parse_endpoints;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use crate::support::{call, orb_with};
+use crate::support::{PATIENCE, call, orb_with};
 use crate::{LITE_OR_NOT, alone, set_lite};
 
 /// The counters of a thread.
@@ -81,7 +82,7 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
     for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false);
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &[]);
     }
 }
 
@@ -89,14 +90,14 @@ fn nothing_gratuitous_happens_on_the_request_path() {
 #[test]
 fn nor_by_unix_domain_sockets() {
     for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("uiop://", *lite, false);
+        nothing_gratuitous_happens("uiop://", *lite, false, &[]);
     }
 }
 
 #[cfg(feature = "diop")]
 #[test]
 fn nor_by_datagrams() {
-    nothing_gratuitous_happens("diop://127.0.0.1:0", false, false);
+    nothing_gratuitous_happens("diop://127.0.0.1:0", false, false, &[]);
 }
 
 /// Permits only the loopback, on both sides.
@@ -113,12 +114,28 @@ fn add_rule(config: &mut OrbConfig) {
 
 #[test]
 fn nor_with_access_rules_and_an_authorizer() {
-    nothing_gratuitous_happens("iiop://127.0.0.1:0", false, true);
+    nothing_gratuitous_happens("iiop://127.0.0.1:0", false, true, &[]);
 }
 
-/// Checks the law, by GIOPlite or GIOP, and with or without access rules on both sides and an
-/// authorizer.
-fn nothing_gratuitous_happens(endpoint: &str, lite: bool, is_guarded: bool) {
+#[test]
+fn nor_with_end_times() {
+    let policies = [
+        ClientPolicy::ReplyEndTime(SystemTime::now() + PATIENCE),
+        ClientPolicy::RelativeRequestTimeout(PATIENCE),
+    ];
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &policies);
+    }
+}
+
+/// Checks the law, by GIOPlite or GIOP, with or without access rules on both sides and an
+/// authorizer, and with policies of the client.
+fn nothing_gratuitous_happens(
+    endpoint: &str,
+    lite: bool,
+    is_guarded: bool,
+    of_client: &[ClientPolicy],
+) {
     let _alone = alone();
     let priority = Priority::new(20_000).expect("not negative");
     // Independent of the environment: the other strategy hands each request over, with two locks.
@@ -168,7 +185,9 @@ fn nothing_gratuitous_happens(endpoint: &str, lite: bool, is_guarded: bool) {
         .expect("it has a native priority");
     let object = client
         .string_to_object(&server.object_to_string(&object))
-        .expect("the reference reads");
+        .expect("the reference reads")
+        .with_policy_overrides(of_client, SetOverride::Set)
+        .expect("one of each kind");
     let values: Arc<[f64]> = (0..200).map(f64::from).collect();
 
     // The first calls connect, and fault in what they touch.

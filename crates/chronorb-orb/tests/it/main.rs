@@ -22,11 +22,13 @@ mod client {
     mod attempts;
     mod bands;
     mod binding;
+    mod buffering;
     mod calls;
     mod causes;
     mod code_sets;
     mod collocation;
     mod connections;
+    mod end_times;
     mod exclusive;
     mod failures;
     mod files;
@@ -59,11 +61,13 @@ mod poa {
 mod pools {
     mod buffered_ranks;
     mod end;
+    mod expiry;
     #[cfg(feature = "baselines")]
     mod filter_chain;
     mod growth;
     mod lanes;
     mod model;
+    mod ordered;
     mod overload;
     mod reactive;
     mod stages;
@@ -77,6 +81,8 @@ mod pools {
 }
 
 mod protocols {
+    #[cfg(feature = "bidir")]
+    mod bidirectional;
     #[cfg(feature = "diop")]
     mod diop;
     #[cfg(feature = "faults")]
@@ -123,7 +129,7 @@ mod server {
     mod listening;
     #[cfg(feature = "schedule")]
     mod measured;
-    #[cfg(feature = "monitor")]
+    #[cfg(feature = "monitor-client")]
     mod monitor;
     #[cfg(feature = "schedule")]
     mod schedules;

@@ -1,3 +1,4 @@
 //! Instruments, as other crates use them.
 
+#[cfg(feature = "laboratory")]
 mod trace;

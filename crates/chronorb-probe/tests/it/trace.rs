@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use chronorb_probe::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
+use chronorb_probe::{Mark, StepCounter, SystemCalls, TraceError, Tracer, step_mark, trace_mark};
 
 /// The environment variable that marks the process to trace.
 const TRACED: &str = "CHRONORB_TEST_TRACED";
@@ -37,21 +37,51 @@ fn the_traced_process() {
     read();
 }
 
+/// The process whose instructions are counted; on its own it does nothing.
+#[test]
+fn the_counted_process() {
+    if std::env::var_os(TRACED).is_none() {
+        return;
+    }
+    eprintln!("{}", rustix::thread::gettid().as_raw_nonzero());
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).unwrap();
+    step_mark();
+    step_mark();
+    // The first span has what happens only once.
+    for rounds in [100, 100, 200, 300] {
+        for round in 0..rounds {
+            std::hint::black_box(round);
+        }
+        step_mark();
+    }
+}
+
+#[test]
+fn instructions_are_counted_between_marks() {
+    let mut child = start(name_of(the_counted_process));
+    let mut thread = String::new();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    errors.read_line(&mut thread).unwrap();
+    let thread = thread.trim().parse().unwrap();
+    let counter = permitted(StepCounter::attach(thread, 6));
+    writeln!(child.stdin.take().unwrap(), "go").unwrap();
+    let spans = counter.map(|counter| counter.spans().unwrap());
+    assert!(child.wait().unwrap().success());
+    let Some(spans) = spans else {
+        return;
+    };
+    let [empty, _, first, second, third] = spans[..] else {
+        panic!("{spans:?}");
+    };
+    assert!(0 < empty && empty < first, "{spans:?}");
+    assert_eq!(second - first, third - second);
+    assert!(second - first >= 100, "{spans:?}");
+}
+
 #[test]
 fn calls_are_counted_by_thread_and_name_between_marks() {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            name_of(the_traced_process),
-            "--test-threads=1",
-            "--nocapture",
-        ])
-        .env(TRACED, "yes")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(name_of(the_traced_process));
     let mut ready = String::new();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     errors.read_line(&mut ready).unwrap();
@@ -101,16 +131,33 @@ fn nobody_is_followed_who_is_not_there() {
     assert_eq!(error, TraceError::Ended);
 }
 
+/// Starts this program with one test of its own.
+fn start(test: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--test-threads=1", "--nocapture"])
+        .env(TRACED, "yes")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 /// Follows a child, where the kernel lets us.
 fn attached(child: &Child) -> Option<Tracer> {
-    match Tracer::attach(child.id()) {
+    permitted(Tracer::attach(child.id()))
+}
+
+/// Returns a tracer, unless the kernel refuses it.
+fn permitted<T>(attached: Result<T, TraceError>) -> Option<T> {
+    match attached {
         Err(error @ TraceError::Refused(_)) => {
             let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
             assert!(!required, "CHRONORB_PEERS=required: {error}");
             println!("NOT RUN: {error}");
             None
         }
-        tracer => Some(tracer.unwrap()),
+        attached => Some(attached.unwrap()),
     }
 }
 

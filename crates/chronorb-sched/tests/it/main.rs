@@ -3,6 +3,7 @@
 mod cases;
 mod overload;
 mod properties;
+mod transactions;
 
 use chronorb_sched::{Response, Task};
 

@@ -3,6 +3,7 @@
 mod adapters;
 mod anys;
 mod asynchronous;
+mod bidirectional;
 #[path = "../../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
 mod certificates;
 mod jacorb;
@@ -11,6 +12,7 @@ mod omniorb;
 mod rio;
 mod ssl;
 mod support;
+mod sync_scope;
 mod values;
 mod values_captured;
 mod values_of_ours;

@@ -639,15 +639,15 @@ pub mod market {
                 &[1],
                 &[
                     __rt::OperationTable::EMPTY,
-                    4,
-                    3,
-                    0,
+                    (39, 6, 4),
+                    (28, 11, 3),
+                    (0, 7, 0),
                     __rt::OperationTable::EMPTY,
-                    1,
+                    (7, 10, 1),
                     __rt::OperationTable::EMPTY,
-                    2,
+                    (17, 11, 2),
                 ],
-                &["checked", "_get_label", "_get_height", "_set_height", "around"],
+                "checked_get_label_get_height_set_heightaround",
             );
             match OPERATIONS.find(operation) {
                 Some(0) => {

@@ -159,7 +159,7 @@ impl Slot {
     }
 
     pub(super) fn deadline(&self) -> Deadline {
-        self.call().invocation.deadline
+        self.call().invocation.deadline.get()
     }
 
     /// The CORBA priority of the thread that made the call.
@@ -256,6 +256,7 @@ impl Slot {
         if connection.announces() && owner.is_known.load(Ordering::Relaxed) {
             connection.announce_no_more();
         }
+        let deadline = call.invocation.begin_attempt(binding, &call.operation)?;
         let request_id = shared.next_request_id();
         call.state = SlotState::Sent(SentRequest {
             owner,
@@ -277,7 +278,7 @@ impl Slot {
         }
         std::mem::swap(&mut self.request, frame);
         (self.body, self.text) = (body, connection.text);
-        let (urgency, deadline) = (call.invocation.key.priority, call.invocation.deadline);
+        let urgency = call.invocation.key.priority;
         shared.expect(request_id, urgency, &self.request, &self.waiter)?;
         let message = if shared.takes_frames() {
             frame.clear();
@@ -509,7 +510,7 @@ impl SlotCall {
             if binding.is_located.replace(true) || !binding.connection.link().is_stream() {
                 return Ok(());
             }
-            match locate(&binding, scope, self.invocation.deadline) {
+            match locate(&binding, scope, self.invocation.deadline.get()) {
                 located @ Ok(Outcome::Forward(_)) => {
                     self.invocation
                         .on_outcome(&self.object, &binding, located)?;

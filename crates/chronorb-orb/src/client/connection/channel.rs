@@ -5,13 +5,15 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use chronorb_cdr::{Encoder, Frame, TextForm};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemException};
 use chronorb_rt::{Deadline, Gate, Monotonic};
 use chronorb_transport::{Connection, SendError};
 
-use super::key::ConnectionKey;
+use super::batch::OnewayBatch;
+use super::key::{ChannelKind, ConnectionKey};
 use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
 use super::permit::ConnectionPermit;
 use super::shared::{SharedConnection, first_request_id};
@@ -19,8 +21,9 @@ use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
 use crate::core::Core;
 use crate::gather::{self, GatherError, Write};
+use crate::incident::Incident;
 use crate::protocol::Way;
-use crate::rtcorba::Priority;
+use crate::rtcorba::{OnewayBuffering, Priority};
 
 /// A connection to a server, as one thread has it. The thread has one request at a time under way
 /// on it, and every wait ends with its deadline.
@@ -49,6 +52,8 @@ pub(in crate::client) struct ClientConnection {
     last_tick: Cell<u64>,
     /// Whether idle connections are closed: then a call counts as use until its end.
     tells_time: bool,
+    /// Oneways of the thread that are not sent yet.
+    batch: RefCell<OnewayBatch>,
 }
 
 /// The part that differs by kind: an enum, whose calls the processor predicts better than those by
@@ -83,6 +88,9 @@ pub(in crate::client) struct SharedOwner {
     pub(in crate::client) key: ConnectionKey,
     /// Whether the answer to an asynchronous call has shown that the server read the announcements.
     pub(in crate::client) is_known: AtomicBool,
+    /// The client's listen points as first requests announce them, where it can be called back.
+    #[cfg(feature = "bidir")]
+    pub(super) announcement: Option<Box<[u8]>>,
 }
 
 impl SharedOwner {
@@ -124,7 +132,13 @@ impl ExclusiveConnection {
         config: &OrbConfig,
     ) -> Self {
         Self {
-            link: Link::new(transport, permit, config, config.client_wait),
+            link: Link::new(
+                transport,
+                permit,
+                config,
+                config.client_wait,
+                ChannelKind::Exclusive,
+            ),
             next_request: Cell::new(first_request_id()),
             reader: RefCell::new(ReplyReader::new(
                 config,
@@ -179,7 +193,10 @@ impl ExclusiveConnection {
         let failure =
             match reader.receive(link, frame, |room| link.recv_reply(room, deadline, whole)) {
                 Ok(Some(header)) if header.kind == expected => return Ok(header),
-                Ok(Some(header)) => reader.unexpected(header.kind),
+                Ok(Some(header)) => {
+                    link.protest(header.kind);
+                    reader.unexpected(header.kind)
+                }
                 Ok(None) => timeout(CompletionStatus::Maybe).into(),
                 Err(failure) => failure,
             };
@@ -209,6 +226,7 @@ impl ClientConnection {
             last_deadline: Cell::new(0),
             last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
+            batch: RefCell::new(OnewayBatch::new()),
         };
         this.announces_always = !this.link().is_stream();
         this
@@ -244,6 +262,12 @@ impl ClientConnection {
     /// Whether requests still tell the server about the connection.
     pub(in crate::client) fn announces(&self) -> bool {
         self.announces.get()
+    }
+
+    /// The client's listen points as requests announce them, if the server may call back.
+    #[cfg(feature = "bidir")]
+    pub(in crate::client) fn listen_points(&self) -> Option<&[u8]> {
+        self.shared()?.announcement.as_deref()
     }
 
     /// Notes that the server has read the announcements of a first request.
@@ -371,6 +395,76 @@ impl ClientConnection {
         }
     }
 
+    /// Keeps a request to which no reply comes, within these limits, or sends it with those that
+    /// were kept.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::client) fn send_batched(
+        &self,
+        message: &mut Frame,
+        limits: OnewayBuffering,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let may_batch =
+            self.link().is_stream() && self.shared().is_none_or(|o| o.shared.may_batch());
+        let has_room = |message: &Frame| self.batch.borrow().has_room(message.as_slice(), limits);
+        if may_batch && !has_room(message) {
+            self.flush(deadline)?;
+        }
+        if !may_batch || !has_room(message) {
+            return self.send(message, deadline);
+        }
+        let now = Monotonic::now();
+        let mut batch = self.batch.borrow_mut();
+        batch
+            .push(message.as_slice(), now)
+            .map_err(SystemException::from)?;
+        let is_due = batch.is_due(limits, now);
+        drop(batch);
+        if !is_due {
+            return Ok(());
+        }
+        self.flush(deadline).map_err(|failure| match failure {
+            // The request is lost with the others, so it is not sent again.
+            Failure::NotProcessed => comm_failure(CompletionStatus::Maybe).into(),
+            failure => failure,
+        })
+    }
+
+    /// Sends the requests that were kept. They are lost if the connection has ended.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::client) fn flush(&self, deadline: Deadline) -> Result<(), Failure> {
+        let batch = self.batch.borrow();
+        if batch.requests() == 0 {
+            return Ok(());
+        }
+        let sent = match &self.channel {
+            _ if self.is_closed() => Err(comm_failure(CompletionStatus::Maybe).into()),
+            Channel::Exclusive(own) => own.link.send_messages(batch.octets(), deadline),
+            Channel::Shared(owner, _) => owner.shared.send_messages(batch.octets(), deadline),
+        };
+        drop(batch);
+        match sent {
+            Ok(()) => {
+                self.batch.borrow_mut().take();
+            }
+            // Without the time to send them, they are kept.
+            Err(_) if !self.is_closed() => {}
+            Err(_) => self.note_lost(),
+        }
+        sent
+    }
+
+    /// Notes that the requests that were kept are lost.
+    fn note_lost(&self) {
+        let lost = self.batch.borrow_mut().take();
+        if let (1.., Some(core)) = (lost, self.core.upgrade()) {
+            let incidents = &core.incidents;
+            incidents.note(Incident::LostOneways, &self.way, lost.into());
+        }
+    }
+
     /// Sends the request `request_id`, whose reply must be received next. A shared connection may
     /// send it while the reply is awaited, and exchange the frame for another one.
     #[inline]
@@ -428,6 +522,16 @@ impl ClientConnection {
     }
 }
 
+impl Drop for ClientConnection {
+    fn drop(&mut self) {
+        if self.batch.get_mut().requests() > 0 && self.flush(Deadline::after(LAST_FLUSH)).is_err() {
+            self.note_lost();
+        }
+    }
+}
+
+/// The longest time that the end of a connection takes to send what was kept.
+const LAST_FLUSH: Duration = Duration::from_secs(1);
 /// Replies of an exclusive connection of which fragments are kept.
 const MAX_FRAGMENTED: usize = 16;
 /// The pause, in nanoseconds, after which a connection is checked before it is used: so long that

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -17,6 +18,8 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 
 #[cfg(feature = "baselines")]
 use super::active;
+#[cfg(feature = "bidir")]
+use super::bidirectional;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
 use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{ConnectionPermit, ConnectionPermits};
@@ -53,7 +56,7 @@ impl From<SystemException> for NoConnection {
 /// The part of an ORB's state that calls of its threads need.
 pub(crate) struct ClientState {
     /// ConnectionPermits for connections to servers.
-    permits: ConnectionPermits,
+    pub(super) permits: ConnectionPermits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
@@ -70,20 +73,23 @@ struct SharedEntry {
     failed: Option<(Monotonic, String)>,
 }
 
+/// The deadline of a call, and the longest time of an attempt to connect if that is not the ORB's.
+type ConnectLimits = (Deadline, Option<Duration>);
+
 /// Returns a connection for the calling thread: the shared one, which may exist already, or a new
 /// exclusive one.
 pub(in crate::client) fn open(
     core: &Arc<Core>,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
-    deadline: Deadline,
+    limits: ConnectLimits,
 ) -> Result<ClientConnection, NoConnection> {
     let channel = if key.kind == ChannelKind::Exclusive {
-        let (transport, permit) = connect(core, key, deadline)?;
+        let (transport, permit) = connect(core, key, limits)?;
         let exclusive = ExclusiveConnection::new(transport, permit, &core.config);
         Channel::Exclusive(exclusive)
     } else {
-        Channel::shared(find_or_connect(core, key, text, deadline)?)
+        Channel::shared(find_or_connect(core, key, text, limits)?)
     };
     let (text, code_sets) = text;
     Ok(ClientConnection::new(
@@ -91,12 +97,30 @@ pub(in crate::client) fn open(
     ))
 }
 
+/// Returns the connection by which a client can be called back; `None` if it cannot.
+#[cfg(feature = "bidir")]
+pub(in crate::client) fn call_back(
+    core: &Arc<Core>,
+    key: &ConnectionKey,
+    text: (TextForm, Option<[u8; 12]>),
+) -> Result<Option<ClientConnection>, NoConnection> {
+    let priority = key.carries.network_priority();
+    let Some(path) = core.bidirectional.path(&key.way.address, priority) else {
+        return Ok(None);
+    };
+    let owner = bidirectional::call_back(core, key, text, &*path)?;
+    Ok(owner.map(|owner| {
+        let (channel, (text, code_sets)) = (Channel::shared(owner), text);
+        ClientConnection::new(channel, core, &key.way, text, code_sets)
+    }))
+}
+
 /// Returns the connection that threads share, which the first of them opens.
 fn find_or_connect(
     core: &Core,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
-    deadline: Deadline,
+    (deadline, longest): ConnectLimits,
 ) -> Result<Arc<SharedOwner>, NoConnection> {
     let began = Monotonic::now();
     let entry = core.client.entry(key);
@@ -113,7 +137,7 @@ fn find_or_connect(
         // Another thread has tried while this one waited.
         return Err(NoConnection::Unreachable(why.clone()));
     }
-    let (transport, permit) = connect(core, key, deadline).inspect_err(|none| {
+    let (transport, permit) = connect(core, key, (deadline, longest)).inspect_err(|none| {
         // A lack of time says nothing to threads that have more.
         if let NoConnection::Unreachable(why) = none
             && !deadline.has_passed()
@@ -121,6 +145,12 @@ fn find_or_connect(
             entry.failed = Some((Monotonic::now(), why.clone()));
         }
     })?;
+    #[cfg(feature = "bidir")]
+    if key.kind == ChannelKind::Bidirectional {
+        let owner = bidirectional::originate(core, key, text, transport, permit)?;
+        entry.owner = Arc::downgrade(&owner);
+        return Ok(owner);
+    }
     let (shared, thread) = share(core, key, transport, permit)?;
     let owner = Arc::new(SharedOwner {
         shared,
@@ -128,6 +158,8 @@ fn find_or_connect(
         text,
         key: key.clone(),
         is_known: AtomicBool::new(false),
+        #[cfg(feature = "bidir")]
+        announcement: None,
     });
     entry.owner = Arc::downgrade(&owner);
     Ok(owner)
@@ -136,13 +168,14 @@ fn find_or_connect(
 fn connect(
     core: &Core,
     key: &ConnectionKey,
-    deadline: Deadline,
+    (deadline, longest): ConnectLimits,
 ) -> Result<(Box<dyn Connection>, ConnectionPermit), NoConnection> {
     let permit = core.client.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
     let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
-    let attempt = Deadline::after(left.min(core.config.connect_timeout));
+    let longest = longest.unwrap_or(core.config.connect_timeout);
+    let attempt = Deadline::after(left.min(longest));
     let protocol = core.protocols.of_way(&key.way);
     let protocol = protocol.ok_or_else(|| unreachable("the protocol is not there any more"))?;
     let transport = protocol.transport();

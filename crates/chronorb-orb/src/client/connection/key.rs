@@ -18,6 +18,9 @@ pub(in crate::client) enum ChannelKind {
     /// Threads share it, and a thread of the connection sends and reads for all.
     #[cfg(feature = "baselines")]
     Active,
+    /// Threads share it, and a lane reads it, since the other side sends requests too.
+    #[cfg(feature = "bidir")]
+    Bidirectional,
 }
 
 impl ChannelKind {
@@ -41,7 +44,15 @@ impl ChannelKind {
         }
     }
 
-    /// Whether a thread of the connection reads from it.
+    /// Whether a lane reads from it.
+    pub(super) fn is_read_by_lane(self) -> bool {
+        #[cfg(feature = "bidir")]
+        return self == Self::Bidirectional;
+        #[cfg(not(feature = "bidir"))]
+        false
+    }
+
+    /// Whether another thread than the callers reads from it.
     pub(super) fn has_own_thread(self) -> bool {
         !matches!(self, Self::Exclusive | Self::Leader)
     }

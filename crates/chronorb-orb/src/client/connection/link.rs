@@ -16,6 +16,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, poll_for};
 use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
 
+use super::key::ChannelKind;
 use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
@@ -86,16 +87,23 @@ impl Link {
         permit: ConnectionPermit,
         config: &OrbConfig,
         waiting: WaitPolicy,
+        kind: ChannelKind,
     ) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
+        // The lane that reads it writes fragments, and has its own form of messages.
+        let by_lane = kind.is_read_by_lane();
         Self {
-            negotiation: Negotiation::new(config.speaks_lite_on(&*transport)),
+            negotiation: Negotiation::new(!by_lane && config.speaks_lite_on(&*transport)),
             transport,
             permit,
             closed: AtomicBool::new(false),
             waiting,
             is_stream,
-            writer: MessageWriter::new(if is_stream { config.fragment_size } else { 0 }),
+            writer: MessageWriter::new(if is_stream && !by_lane {
+                config.fragment_size
+            } else {
+                0
+            }),
         }
     }
 
@@ -143,6 +151,18 @@ impl Link {
         self.transport.shutdown();
     }
 
+    /// Tells a server that it may not send a message of this kind here, such as a request on a
+    /// connection that is not bidirectional. The connection is closed afterwards.
+    #[cold]
+    pub(super) fn protest(&self, kind: MessageType) {
+        if matches!(kind, MessageType::Request | MessageType::LocateRequest) {
+            self.negotiation
+                .with_empty_message(MessageType::MessageError, |message| {
+                    let _ = self.transport.try_send(message);
+                });
+        }
+    }
+
     /// The fault that the transport found in the server's octets, or that the server reported.
     #[cold]
     pub(in crate::client) fn problem(&self) -> Option<String> {
@@ -163,6 +183,22 @@ impl Link {
             if head.is_empty() {
                 return self.transport.send_all(body, deadline);
             }
+            let sent = self.transport.send_both(head, body, deadline);
+            sent.map_err(|error| SendError {
+                sent: before + error.sent,
+                ..error
+            })?;
+            before += body.len();
+            Ok(())
+        });
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Sends whole messages, as [`send`](Self::send) sends one.
+    #[cold]
+    pub(super) fn send_messages(&self, messages: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        let mut before = 0;
+        let sent = self.writer.write_all(messages, |head, body| {
             let sent = self.transport.send_both(head, body, deadline);
             sent.map_err(|error| SendError {
                 sent: before + error.sent,
@@ -313,7 +349,10 @@ impl ReplyReader {
                 let id = reply_id(frame.as_slice()).ok_or(MALFORMED)?;
                 Ok(Some((id, header)))
             }
-            kind => Err(self.unexpected(kind)),
+            kind => {
+                link.protest(kind);
+                Err(self.unexpected(kind))
+            }
         }
     }
 

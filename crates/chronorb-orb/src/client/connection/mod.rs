@@ -2,6 +2,14 @@
 
 #[cfg(feature = "baselines")]
 mod active;
+mod batch;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod bidirectional;
 mod channel;
 mod completions;
 #[allow(
@@ -34,6 +42,8 @@ pub(super) use completions::{CompletionStep, CompletionThread};
 pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
+#[cfg(feature = "bidir")]
+pub(super) use directory::call_back;
 pub(super) use directory::{NoConnection, open};
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};

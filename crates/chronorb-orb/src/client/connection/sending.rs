@@ -12,7 +12,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 
 #[cfg(feature = "baselines")]
 use super::active::SendQueue;
-use super::link::{Failure, timeout};
+use super::link::{Failure, Link, timeout};
 use super::shared::SharedConnection;
 
 /// The way in which messages of several threads are sent.
@@ -122,12 +122,44 @@ impl SharedConnection {
         }
     }
 
+    /// Whether the messages of a thread may be kept, to be sent together: not where they go through
+    /// a queue.
+    pub(super) fn may_batch(&self) -> bool {
+        matches!(self.sending, SendMode::InTurn(_))
+    }
+
+    /// Sends whole messages to which no reply comes, after those of other threads.
+    #[cold]
+    pub(super) fn send_messages(&self, messages: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        self.touch();
+        match &self.sending {
+            SendMode::InTurn(turn) => {
+                let send = |link: &Link| link.send_messages(messages, deadline);
+                self.send_by_turn(turn, deadline, send)
+            }
+            #[cfg(feature = "baselines")]
+            SendMode::Queued(_) => Err(Failure::NotProcessed),
+        }
+    }
+
     /// Sends a whole message when no other thread sends.
     fn send_in_turn(
         &self,
         turn: &PiMutex<()>,
         message: &Frame,
         deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let send = |link: &Link| link.send(message.as_slice(), deadline);
+        self.send_by_turn(turn, deadline, send)
+    }
+
+    /// Sends by `send` when no other thread sends.
+    #[inline]
+    fn send_by_turn(
+        &self,
+        turn: &PiMutex<()>,
+        deadline: Deadline,
+        send: impl FnOnce(&Link) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.link.is_closed() {
             return Err(Failure::NotProcessed);
@@ -136,7 +168,7 @@ impl SharedConnection {
         let Some(_sending) = left.and_then(|left| turn.try_lock_for(left)) else {
             return Err(timeout(CompletionStatus::No).into());
         };
-        let sent = self.link.send(message.as_slice(), deadline);
+        let sent = send(&self.link);
         if sent.is_err() && self.link.is_closed() {
             self.close();
         }

@@ -35,6 +35,9 @@ pub(in crate::client) struct SharedConnection {
     pub(in crate::client) link: Link,
     pub(super) sending: SendMode,
     next_request: AtomicU32,
+    /// The difference of successive ids.
+    #[cfg(feature = "bidir")]
+    step: u32,
     /// Whether it stays open while it is idle.
     is_kept: AtomicBool,
     /// The limit of the memory of replies that wait to be fetched.
@@ -108,9 +111,11 @@ impl SharedConnection {
         let max_octets = config.max_buffered_octets;
         let reader = ReplyReader::new(config, MAX_PARTIAL_REPLIES, max_octets);
         Self {
-            link: Link::new(transport, permit, config, waiting),
+            link: Link::new(transport, permit, config, waiting, kind),
             sending,
             next_request: AtomicU32::new(first_request_id()),
+            #[cfg(feature = "bidir")]
+            step: 1,
             is_kept: AtomicBool::new(false),
             max_octets,
             reader: PiMutex::new(reader),
@@ -120,7 +125,25 @@ impl SharedConnection {
     }
 
     pub(in crate::client) fn next_request_id(&self) -> u32 {
-        self.next_request.fetch_add(1, Ordering::Relaxed)
+        #[cfg(feature = "bidir")]
+        let step = self.step;
+        #[cfg(not(feature = "bidir"))]
+        let step = 1;
+        self.next_request.fetch_add(step, Ordering::Relaxed)
+    }
+
+    /// Gives its requests odd numbers, or even ones, because the other side has the others.
+    #[cfg(feature = "bidir")]
+    pub(super) fn number_requests(&mut self, are_odd: bool) {
+        self.step = 2;
+        let first = self.next_request.get_mut();
+        *first = (*first & !1) | u32::from(are_odd);
+    }
+
+    /// Whether replies are due.
+    #[cfg(feature = "bidir")]
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.lock().waiting.is_empty()
     }
 
     /// Whether the server has ended it, as far as that shows while no reply is due, not even one to

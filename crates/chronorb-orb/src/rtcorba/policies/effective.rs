@@ -1,9 +1,12 @@
 //! The combination of a client's policies with those in a reference.
 
+use std::time::Duration;
+
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, Overrides,
+    PriorityBands, Protocols, RebindMode, SyncScope,
 };
 use crate::profile::Profile;
 
@@ -17,6 +20,14 @@ pub(crate) struct Effective {
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
     pub(crate) sync_scope: SyncScope,
+    pub(crate) ends: EndPolicies,
+    /// The longest time of an attempt to connect; `None` for that of the ORB.
+    pub(crate) connect_timeout: Option<Duration>,
+    /// The bounds within which oneways are kept, if they may be.
+    pub(crate) buffering: Option<OnewayBuffering>,
+    /// Whether the server may call back on the connection.
+    #[cfg_attr(not(feature = "bidir"), expect(dead_code, reason = "no connection is"))]
+    pub(crate) is_bidirectional: bool,
 }
 
 impl Effective {
@@ -50,12 +61,19 @@ impl Effective {
             inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
         }
         if inconsistent.is_empty() {
+            let scope = client.sync_scope.unwrap_or_default();
+            let buffering = client.buffering.filter(|_| scope == SyncScope::None);
             Ok(Self {
-                private: client.private,
+                // Requests of others would overtake those that are kept.
+                private: client.private || buffering.is_some(),
                 bands: bands.cloned(),
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
-                sync_scope: client.sync_scope.unwrap_or_default(),
+                sync_scope: scope,
+                buffering,
+                ends: client.ends,
+                connect_timeout: client.connect_timeout,
+                is_bidirectional: client.bidirectional == Some(BidirectionalMode::Both),
             })
         } else {
             Err(inconsistent)

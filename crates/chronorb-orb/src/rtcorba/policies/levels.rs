@@ -1,7 +1,7 @@
 //! The levels of the ORB and of the thread.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -54,6 +54,7 @@ impl PolicyManager {
             Ordering::Relaxed,
         );
         let before = std::mem::replace(&mut *overrides, changed);
+        orb.note_ends(&overrides);
         // After the change, so that a thread that reads the number sees the policies.
         orb.generation.fetch_add(1, Ordering::Release);
         drop(overrides);
@@ -100,6 +101,7 @@ impl PolicyCurrent {
     ) -> Result<(), SystemException> {
         let present = of_thread(&self.core, Overrides::clone).unwrap_or_default();
         let changed = present.changed(policies, how)?;
+        self.core.rt.policies.note_ends(&changed);
         let before = OF_THREADS.try_with(|all| {
             let mut all = all.borrow_mut();
             let gone = |(core, _): &(Weak<Core>, Overrides)| {
@@ -131,6 +133,8 @@ pub(crate) struct OrbPolicies {
     generation: AtomicU64,
     /// In nanoseconds, or [`NO_TIME_OUT`].
     time_out: AtomicU64,
+    /// Whether an end time has been set at any level.
+    uses_ends: AtomicBool,
     /// Fixed at the first use, since every endpoint has them; `None` for the default.
     server_protocols: OnceLock<Option<Protocols>>,
 }
@@ -141,12 +145,19 @@ impl Default for OrbPolicies {
             overrides: PiMutex::new(Overrides::default()),
             generation: AtomicU64::new(0),
             time_out: AtomicU64::new(NO_TIME_OUT),
+            uses_ends: AtomicBool::new(false),
             server_protocols: OnceLock::new(),
         }
     }
 }
 
 impl OrbPolicies {
+    /// Notes a change of the ORB by which connections that fitted may fit no longer.
+    #[cfg(feature = "bidir")]
+    pub(crate) fn note_change(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Returns a number that changes, on the calling thread, whenever the policies of the ORB or of
     /// the thread change.
     #[inline]
@@ -155,6 +166,19 @@ impl OrbPolicies {
         self.generation
             .load(Ordering::Acquire)
             .wrapping_add(CHANGES.get())
+    }
+
+    /// Notes whether policies about end times are in use.
+    pub(crate) fn note_ends(&self, overrides: &Overrides) {
+        if !overrides.ends().is_empty() {
+            self.uses_ends.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether calls may have end times.
+    #[inline]
+    pub(crate) fn uses_ends(&self) -> bool {
+        self.uses_ends.load(Ordering::Relaxed)
     }
 
     /// Returns the protocol properties for opening the server's endpoints; they are fixed from now

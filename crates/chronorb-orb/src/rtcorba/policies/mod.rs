@@ -7,19 +7,23 @@
 
 mod bands;
 mod effective;
+mod ends;
 mod levels;
 mod overrides;
 mod protocols;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use chronorb_giop::{
-    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
+    POLICY_BIDIRECTIONAL, POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL,
+    POLICY_CONNECTION_TIMEOUT, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
+    POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
 pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
+pub(crate) use ends::{EndPolicies, check_ends, utc_now};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;
@@ -55,6 +59,80 @@ pub enum ClientPolicy {
     /// The point that a oneway request must reach before its call returns (CORBA Messaging,
     /// `SyncScopePolicy`).
     SyncScope(SyncScope),
+    /// The time at which a request expires (CORBA Messaging, `RequestEndTimePolicy`). After it
+    /// nothing is sent, and a server that reads the invocation policies does not serve the request:
+    /// both are `TIMEOUT`, OMG minor 2, completed `NO`. The clocks of both sides must agree.
+    RequestEndTime(SystemTime),
+    /// The time at which the reply is of no more use (CORBA Messaging, `ReplyEndTimePolicy`). The
+    /// call ends then with `TIMEOUT`, OMG minor 3. Such a server does not serve the request after
+    /// it. The clocks of both sides must agree.
+    ReplyEndTime(SystemTime),
+    /// The longest time from the beginning of a call until its request is served (CORBA Messaging,
+    /// `RelativeRequestTimeoutPolicy`). It travels as a time at which the request expires, as with
+    /// [`RequestEndTime`](Self::RequestEndTime).
+    RelativeRequestTimeout(Duration),
+    /// The longest time of an attempt to connect (TAO's `ConnectionTimeoutPolicy`), instead of that
+    /// of `-ORBConnectTimeout`.
+    ConnectTimeout(Duration),
+    /// The bounds within which oneway requests of [`SyncScope::None`] are kept, to be sent together
+    /// (TAO's `BufferingConstraintPolicy`). Without it each is sent at once.
+    OnewayBuffering(OnewayBuffering),
+    /// Whether the server may call back on the connection (CORBA 3.3 part 2, 9.9).
+    ///
+    /// [`BidirectionalMode::Both`] also needs [`OrbConfig::bidirectional`], a POA with
+    /// [`Policy::Bidirectional`], IIOP, and GIOP 1.2 on both sides. Otherwise the connection is an
+    /// ordinary one. Threads share a bidirectional connection, whatever the
+    /// [strategy](crate::ConnectionStrategy), because a lane reads it.
+    ///
+    /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional
+    /// [`Policy::Bidirectional`]: crate::poa::Policy::Bidirectional
+    Bidirectional(BidirectionalMode),
+}
+
+/// The bounds within which the oneway requests of a thread are kept, to be sent together.
+///
+/// They are sent when one of the bounds is reached, before any other request of the thread by the
+/// reference, by [`Object::flush_oneways`](crate::Object::flush_oneways), and when the thread ends
+/// or shuts its ORB down. The thread itself sends them, so the delay is checked when it makes the
+/// next call: one that pauses flushes first. The connections of such a reference are private.
+///
+/// Requests that are lost, since their connection has ended, are counted as an incident. Requests
+/// by datagrams, those that are longer than `octets`, and those of connections with a queue of
+/// messages are sent at once.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use chronorb_orb::rtcorba::{ClientPolicy, OnewayBuffering, SyncScope};
+///
+/// let policies = [
+///     ClientPolicy::SyncScope(SyncScope::None),
+///     ClientPolicy::OnewayBuffering(OnewayBuffering {
+///         octets: 16 << 10,
+///         requests: 64,
+///         delay: Duration::from_millis(5),
+///     }),
+/// ];
+/// # drop(policies);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct OnewayBuffering {
+    /// The most octets of their messages.
+    pub octets: usize,
+    /// Their greatest number.
+    pub requests: u32,
+    /// The longest time that the first of them waits for another one.
+    pub delay: Duration,
+}
+
+/// Whether both sides of a connection send requests (`BiDirPolicy::BidirectionalPolicyValue`).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum BidirectionalMode {
+    /// Only the side that opened it.
+    #[default]
+    Normal,
+    /// Both.
+    Both,
 }
 
 /// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
@@ -64,8 +142,8 @@ pub enum ClientPolicy {
 /// operation.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum SyncScope {
-    /// None: the request may be kept in the client. This ORB sends it at once, as with
-    /// [`WithTransport`](Self::WithTransport).
+    /// None: the request may be kept in the client ([`ClientPolicy::OnewayBuffering`]). Otherwise
+    /// it is sent at once, as with [`WithTransport`](Self::WithTransport).
     None,
     /// The transport of the client.
     #[default]
@@ -111,6 +189,18 @@ pub enum ClientPolicyKind {
     Rebind,
     /// [`ClientPolicy::SyncScope`]
     SyncScope,
+    /// [`ClientPolicy::RequestEndTime`]
+    RequestEndTime,
+    /// [`ClientPolicy::ReplyEndTime`]
+    ReplyEndTime,
+    /// [`ClientPolicy::RelativeRequestTimeout`]
+    RelativeRequestTimeout,
+    /// [`ClientPolicy::ConnectTimeout`]
+    ConnectTimeout,
+    /// [`ClientPolicy::OnewayBuffering`]
+    OnewayBuffering,
+    /// [`ClientPolicy::Bidirectional`]
+    Bidirectional,
 }
 
 impl ClientPolicy {
@@ -123,22 +213,34 @@ impl ClientPolicy {
             Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
             Self::Rebind(_) => ClientPolicyKind::Rebind,
             Self::SyncScope(_) => ClientPolicyKind::SyncScope,
+            Self::RequestEndTime(_) => ClientPolicyKind::RequestEndTime,
+            Self::ReplyEndTime(_) => ClientPolicyKind::ReplyEndTime,
+            Self::RelativeRequestTimeout(_) => ClientPolicyKind::RelativeRequestTimeout,
+            Self::ConnectTimeout(_) => ClientPolicyKind::ConnectTimeout,
+            Self::OnewayBuffering(_) => ClientPolicyKind::OnewayBuffering,
+            Self::Bidirectional(_) => ClientPolicyKind::Bidirectional,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 12] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
         Self::RelativeRoundtripTimeout,
         Self::Rebind,
         Self::SyncScope,
+        Self::RequestEndTime,
+        Self::ReplyEndTime,
+        Self::RelativeRequestTimeout,
+        Self::ConnectTimeout,
+        Self::OnewayBuffering,
+        Self::Bidirectional,
     ];
 
-    /// The standard's number of it (`CORBA::PolicyType`).
+    /// The number of it (`CORBA::PolicyType`): the standard's, or TAO's.
     pub const fn policy_type(self) -> u32 {
         match self {
             Self::PrivateConnection => POLICY_PRIVATE_CONNECTION,
@@ -147,6 +249,12 @@ impl ClientPolicyKind {
             Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
             Self::Rebind => POLICY_REBIND,
             Self::SyncScope => POLICY_SYNC_SCOPE,
+            Self::RequestEndTime => POLICY_REQUEST_END_TIME,
+            Self::ReplyEndTime => POLICY_REPLY_END_TIME,
+            Self::RelativeRequestTimeout => POLICY_RELATIVE_REQUEST_TIMEOUT,
+            Self::ConnectTimeout => POLICY_CONNECTION_TIMEOUT,
+            Self::OnewayBuffering => POLICY_BUFFERING_CONSTRAINT,
+            Self::Bidirectional => POLICY_BIDIRECTIONAL,
         }
     }
 }

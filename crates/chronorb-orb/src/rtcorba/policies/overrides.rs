@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode, SyncScope};
+use super::{
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, PriorityBands,
+    Protocols, RebindMode, SyncScope,
+};
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +27,10 @@ pub(crate) struct Overrides {
     pub(super) time_out: Option<Duration>,
     pub(super) rebind: Option<RebindMode>,
     pub(super) sync_scope: Option<SyncScope>,
+    pub(super) ends: EndPolicies,
+    pub(super) connect_timeout: Option<Duration>,
+    pub(super) buffering: Option<OnewayBuffering>,
+    pub(super) bidirectional: Option<BidirectionalMode>,
 }
 
 impl Overrides {
@@ -48,6 +55,19 @@ impl Overrides {
             }
             ClientPolicyKind::Rebind => self.rebind.map(ClientPolicy::Rebind),
             ClientPolicyKind::SyncScope => self.sync_scope.map(ClientPolicy::SyncScope),
+            ClientPolicyKind::RequestEndTime => {
+                self.ends.request_end.map(ClientPolicy::RequestEndTime)
+            }
+            ClientPolicyKind::ReplyEndTime => self.ends.reply_end.map(ClientPolicy::ReplyEndTime),
+            ClientPolicyKind::RelativeRequestTimeout => {
+                let time_out = self.ends.request_timeout;
+                time_out.map(ClientPolicy::RelativeRequestTimeout)
+            }
+            ClientPolicyKind::ConnectTimeout => {
+                self.connect_timeout.map(ClientPolicy::ConnectTimeout)
+            }
+            ClientPolicyKind::OnewayBuffering => self.buffering.map(ClientPolicy::OnewayBuffering),
+            ClientPolicyKind::Bidirectional => self.bidirectional.map(ClientPolicy::Bidirectional),
         }
     }
 
@@ -85,6 +105,14 @@ impl Overrides {
                 ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
                 ClientPolicy::Rebind(mode) => changed.rebind = Some(mode),
                 ClientPolicy::SyncScope(scope) => changed.sync_scope = Some(scope),
+                ClientPolicy::RequestEndTime(time) => changed.ends.request_end = Some(time),
+                ClientPolicy::ReplyEndTime(time) => changed.ends.reply_end = Some(time),
+                ClientPolicy::RelativeRequestTimeout(time) => {
+                    changed.ends.request_timeout = Some(time);
+                }
+                ClientPolicy::ConnectTimeout(time) => changed.connect_timeout = Some(time),
+                ClientPolicy::OnewayBuffering(limits) => changed.buffering = Some(limits),
+                ClientPolicy::Bidirectional(mode) => changed.bidirectional = Some(mode),
             }
         }
         Ok(changed)
@@ -101,6 +129,11 @@ impl Overrides {
         self.time_out
     }
 
+    /// The policies about end times.
+    pub(crate) fn ends(&self) -> &EndPolicies {
+        &self.ends
+    }
+
     pub(crate) fn rebind_mode(&self) -> RebindMode {
         self.rebind.unwrap_or_default()
     }
@@ -113,6 +146,10 @@ impl Overrides {
         self.time_out = self.time_out.or(outer.time_out);
         self.rebind = self.rebind.or(outer.rebind);
         self.sync_scope = self.sync_scope.or(outer.sync_scope);
+        self.ends = self.ends.or(&outer.ends);
+        self.connect_timeout = self.connect_timeout.or(outer.connect_timeout);
+        self.buffering = self.buffering.or(outer.buffering);
+        self.bidirectional = self.bidirectional.or(outer.bidirectional);
         self
     }
 }

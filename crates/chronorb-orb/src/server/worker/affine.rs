@@ -9,7 +9,7 @@ use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
 use chronorb_rt::{Backoff, BatonGuard, Deadline, Key, Monotonic};
 
-use super::{Worker, waits_for_reply};
+use super::{AfterRequest, Worker, waits_for_reply};
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
@@ -18,7 +18,7 @@ use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
 use crate::server::input::{Input, ReceiveOutcome};
-use crate::server::lane::ServerLane;
+use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
 
 /// The result of waiting on a connection.
 enum WaitOutcome {
@@ -132,6 +132,7 @@ impl Worker {
                 return Err(End::Late);
             }
             let Some(Message { header, skipped }) = joined else {
+                input.refill(&mut self.request);
                 continue;
             };
             let work = connection.begin_work_with_input();
@@ -140,7 +141,19 @@ impl Worker {
                 self.refuse_skipped(at, header, cause)?;
                 continue;
             }
-            self.dispatch(at, work, header)?;
+            match &connection.turns {
+                None => self.dispatch(at, work, header)?,
+                Some(turns) => {
+                    turns.begin();
+                    self.after = AfterRequest::EndTurn;
+                    self.dispatch(at, work, header)?;
+                    if self.after == AfterRequest::EndTurn {
+                        turns.end(false);
+                    }
+                    // The main thread may have it.
+                    while !turns.wait(UPKEEP_PAUSE) && !stay.is_called() {}
+                }
+            }
             stay.has_served();
         }
         if !lane.is_stopping() {

@@ -23,6 +23,7 @@ use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
 use crate::server::dispatch::{MessageOutcome, propagated_priority};
 use crate::server::end::End;
+use crate::server::expiry;
 use crate::server::lane::ServerLane;
 use crate::server::queued::{HandOff, HandOffTarget};
 use crate::upcall::Dispatch;
@@ -159,6 +160,10 @@ impl Worker {
         let Ok(propagated) = propagated_priority(&header) else {
             return;
         };
+        let policies = contexts::find(header.contexts, contexts::INVOCATION_POLICIES);
+        if policies.is_some_and(|data| expiry::check(&self.core, &"a group", data).is_err()) {
+            return;
+        }
         let text = text_of(&header, message.version());
         body.set_text(text);
         let mut reply = ReplyWriter::new(

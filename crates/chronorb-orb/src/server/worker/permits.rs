@@ -56,6 +56,14 @@ impl Worker {
         ) {
             return self.handle(at, header, None).map(drop);
         }
+        #[cfg(feature = "bidir")]
+        if at.connection.is_originated() {
+            self.arena.reset();
+            if !dispatch::may_be_called(&self.core, &mut self.request, &self.arena, header) {
+                let refused = self.refuse(at, header, dispatch::NOT_BIDIRECTIONAL);
+                return refused.map(drop);
+            }
+        }
         #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
         let (mut target, mut places) = (self.own_target(), None);
         #[cfg(feature = "baselines")]

@@ -3,16 +3,18 @@
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, RebindMode, SetOverride,
-    SyncScope as Scope, TcpProtocolProperties,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, NetworkPriority,
+    OnewayBuffering as Buffering, Protocol, Protocols, RebindMode, SetOverride, SyncScope as Scope,
+    TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ClientPolicyKind::{
-    ClientProtocol, PriorityBandedConnection, PrivateConnection, Rebind, RelativeRoundtripTimeout,
-    SyncScope,
+    Bidirectional, ClientProtocol, ConnectTimeout, OnewayBuffering, PriorityBandedConnection,
+    PrivateConnection, Rebind, RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime,
+    RequestEndTime, SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -42,8 +44,30 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
             2 => Scope::WithServer,
             _ => Scope::WithTarget,
         }),
+        RequestEndTime => ClientPolicy::RequestEndTime(far(number)),
+        ReplyEndTime => ClientPolicy::ReplyEndTime(far(number)),
+        RelativeRequestTimeout => {
+            ClientPolicy::RelativeRequestTimeout(PATIENCE + Duration::from_secs(number.into()))
+        }
+        ConnectTimeout => {
+            ClientPolicy::ConnectTimeout(PATIENCE + Duration::from_secs(number.into()))
+        }
+        OnewayBuffering => ClientPolicy::OnewayBuffering(Buffering {
+            octets: 1 << 10,
+            requests: number,
+            delay: PATIENCE,
+        }),
+        Bidirectional => ClientPolicy::Bidirectional(match number {
+            2 => BidirectionalMode::Normal,
+            _ => BidirectionalMode::Both,
+        }),
         other => panic!("{other:?} is new"),
     }
+}
+
+/// Returns a time in the next century.
+fn far(number: u32) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(5_000_000_000 + u64::from(number))
 }
 
 fn iiop(send_buffer_size: u32, recv_buffer_size: u32) -> Protocols {

@@ -200,7 +200,7 @@ fn stands_as_at_first(mut bench: Bench, case: Case) {
     let (static_threads, dynamic_threads) = case.threads.counts();
     let lanes = case.lanes.max(1);
     let plain = case.strategy == ThreadpoolStrategy::LeaderFollowers
-        && case.threads == Threads::Static
+        && case.threads != Threads::Dynamic
         && case.buffering == Buffering::Off
         && !(case.borrowing && lanes > 1);
     #[cfg(feature = "baselines")]

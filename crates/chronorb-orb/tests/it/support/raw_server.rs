@@ -96,6 +96,10 @@ impl Peer {
             Err(e) if e.kind() == ErrorKind::WouldBlock => panic!("nothing came: {e}"),
             Err(_) => return None,
         }
+        // The client ends a connection by MessageError where the server broke the protocol.
+        if header[7] == 6 {
+            return None;
+        }
         let number = |octets: &[u8]| u32::from_le_bytes(octets.try_into().expect("four"));
         let mut body = vec![0; number(&header[8..]) as usize];
         self.stream.read_exact(&mut body).ok()?;

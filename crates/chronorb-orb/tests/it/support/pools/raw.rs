@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use chronorb_cdr::{Decoder, Frame};
-use chronorb_giop::contexts::{RT_CORBA_PRIORITY, encode_priority};
+use chronorb_giop::contexts::{INVOCATION_POLICIES, RT_CORBA_PRIORITY, encode_priority};
 use chronorb_giop::{
     HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
     ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, Target, Version,
@@ -39,6 +39,8 @@ pub(crate) struct Raw {
     pub(super) key: Vec<u8>,
     /// The priority of requests.
     pub(super) priority: Option<i16>,
+    /// Their invocation policies.
+    pub(crate) invocation_policies: Option<Vec<u8>>,
 }
 
 impl Raw {
@@ -55,6 +57,7 @@ impl Raw {
             stream,
             key: profile.object_key,
             priority: None,
+            invocation_policies: None,
         }
     }
 
@@ -97,16 +100,22 @@ impl Raw {
         let mut frame = Frame::new(1024, 16 << 20);
         let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");
         let data = self.priority.map(encode_priority);
-        let contexts = data.as_ref().map(|data| ServiceContext {
+        let priority = data.as_ref().map(|data| ServiceContext {
             id: RT_CORBA_PRIORITY,
             data,
         });
+        let policies = self.invocation_policies.as_ref();
+        let policies = policies.map(|data| ServiceContext {
+            id: INVOCATION_POLICIES,
+            data,
+        });
+        let contexts: Vec<_> = priority.into_iter().chain(policies).collect();
         let header = RequestHeader {
             request_id: number,
             response,
             target: Target::Key(&self.key),
             operation,
-            contexts: contexts.as_slice(),
+            contexts: &contexts,
         };
         encode_request(&mut e, version, &header).expect("it fits");
         if version >= Version::V1_2 {

@@ -1,0 +1,75 @@
+//! The errors of a subscription, and the limits of what it may cost.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// A subscription that is refused. The façade answers each with `BAD_PARAM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SubscriptionError {
+    /// There is no filter at all, or a group without children.
+    #[error("a group of the subscription has no children; give it at least one")]
+    Empty,
+    /// A group, negation or mask announces more than follows.
+    #[error("entry {at} of the subscription needs more entries than follow it")]
+    Truncated {
+        /// The index of the entry.
+        at: usize,
+    },
+    /// The filter has more nodes than the limit.
+    #[error("the subscription has more than {limit} nodes")]
+    TooLarge {
+        /// The greatest number of nodes.
+        limit: usize,
+    },
+    /// The filter is nested deeper than the limit.
+    #[error("the subscription is nested deeper than {limit} levels")]
+    TooDeep {
+        /// The greatest depth.
+        limit: usize,
+    },
+    /// A negation or logical and contains a conjunction or a timer.
+    #[error("a negation or logical and of the subscription contains a conjunction or a timer")]
+    StatefulOperand,
+    /// A timer's time is out of range.
+    #[error("a timer of the subscription has {time:?}; the range is {least:?} to {greatest:?}")]
+    BadTime {
+        /// The time that was asked for.
+        time: Duration,
+        /// The shortest time.
+        least: Duration,
+        /// The longest time.
+        greatest: Duration,
+    },
+    /// A group, or a mask, where the notation expects a leaf.
+    #[error("entry {at} of the subscription begins a group or mask where only a leaf may stand")]
+    BadDesignator {
+        /// The index of the entry.
+        at: usize,
+    },
+}
+
+/// Bounds of what one subscription may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The greatest number of nodes of a filter.
+    pub nodes: usize,
+    /// The greatest depth of a filter.
+    pub depth: usize,
+    /// The shortest time of a timer.
+    pub least_time: Duration,
+    /// The longest time of a timer.
+    pub greatest_time: Duration,
+}
+
+impl Default for Limits {
+    /// 1,024 nodes, 32 levels, times from 100 µs to 10 years.
+    fn default() -> Self {
+        Self {
+            nodes: 1024,
+            depth: 32,
+            least_time: Duration::from_micros(100),
+            greatest_time: Duration::from_secs(10 * 366 * 24 * 3600),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! A lane: the subscriptions of one priority, their state and timers.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use crate::correlation::{Offer, State};
+use crate::event::{DEADLINE_TIMEOUT, Event, Header, INTERVAL_TIMEOUT, TIMEOUT};
+use crate::filter::TimerKind;
+use crate::plan::Plan;
+use crate::program::Program;
+
+/// The name of a subscription. Names are not used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriptionId(u64);
+
+/// The subscriptions of one priority, without threads and without a clock.
+///
+/// A lane belongs to one thread at a time. Its caller tells it the time, in nanoseconds of a clock
+/// that never goes back, and takes what it delivers. Events and timers allocate nothing, but for
+/// the clones that conjunctions keep.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+/// use chronorb_events::{Event, Filter, Lane, Limits, Program, Rules};
+///
+/// let mut lane = Lane::new();
+/// let filter = Filter::Conjunction(vec![Filter::event(1, 20), Filter::event(2, 20)]);
+/// let program = Program::compile(&filter, Rules::Corrected, &Limits::default())?;
+/// lane.subscribe(program.into(), 0, 0);
+///
+/// let mut sets = Vec::new();
+/// for source in [1, 2] {
+///     lane.push(&Event::new(source, 20, ()), 0, |_, set| sets.push(set.len()));
+/// }
+/// assert_eq!(sets, [2]);
+/// # Ok::<(), chronorb_events::SubscriptionError>(())
+/// ```
+#[derive(Debug)]
+pub struct Lane<B> {
+    /// In order of dispatch: by subpriority, then by age.
+    subscriptions: Vec<Subscription<B>>,
+    plan: Plan,
+    timers: BinaryHeap<Reverse<Timer>>,
+    next_id: u64,
+    arrivals: u64,
+}
+
+#[derive(Debug)]
+struct Subscription<B> {
+    id: SubscriptionId,
+    subpriority: i32,
+    program: Arc<Program>,
+    state: State<B>,
+    is_suspended: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    due: u64,
+    subpriority: i32,
+    id: SubscriptionId,
+    number: usize,
+}
+
+impl<B> Default for Lane<B> {
+    fn default() -> Self {
+        Self {
+            subscriptions: Vec::new(),
+            plan: Plan::default(),
+            timers: BinaryHeap::new(),
+            next_id: 0,
+            arrivals: 0,
+        }
+    }
+}
+
+impl<B: Clone + Default> Lane<B> {
+    /// A lane without subscriptions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a subscription. Its timers count from `now`.
+    ///
+    /// Subscriptions with a lower subpriority are served first, then older ones.
+    pub fn subscribe(
+        &mut self,
+        program: Arc<Program>,
+        subpriority: i32,
+        now: u64,
+    ) -> SubscriptionId {
+        let id = SubscriptionId(self.next_id);
+        self.next_id += 1;
+        for (number, timer) in program.timers.iter().enumerate() {
+            self.timers.push(Reverse(Timer {
+                due: now.saturating_add(timer.nanos),
+                subpriority,
+                id,
+                number,
+            }));
+        }
+        let subscription = Subscription {
+            id,
+            subpriority,
+            state: State::new(&program, now),
+            program,
+            is_suspended: false,
+        };
+        let before = |other: &Subscription<B>| other.subpriority <= subpriority;
+        let at = self.subscriptions.partition_point(before);
+        self.subscriptions.insert(at, subscription);
+        self.renew_plan();
+        id
+    }
+
+    /// Removes a subscription with its timers. Returns whether it was there.
+    pub fn unsubscribe(&mut self, id: SubscriptionId) -> bool {
+        let before = self.subscriptions.len();
+        self.subscriptions
+            .retain(|subscription| subscription.id != id);
+        if self.subscriptions.len() == before {
+            return false;
+        }
+        self.timers.retain(|Reverse(timer)| timer.id != id);
+        self.renew_plan();
+        true
+    }
+
+    /// Stops a subscription: events pass it by and leave its state as it is, and its timers
+    /// deliver nothing. Returns whether it is there.
+    pub fn suspend(&mut self, id: SubscriptionId) -> bool {
+        let subscription = self.subscription(id);
+        subscription.map(|one| one.is_suspended = true).is_some()
+    }
+
+    /// Lets a suspended subscription go on. Deadlines begin anew. Returns whether it is there.
+    pub fn resume(&mut self, id: SubscriptionId, now: u64) -> bool {
+        let Some(subscription) = self.subscription(id) else {
+            return false;
+        };
+        if subscription.is_suspended {
+            subscription.is_suspended = false;
+            subscription.state.restart(now);
+        }
+        true
+    }
+
+    /// The number of subscriptions.
+    pub fn len(&self) -> usize {
+        self.subscriptions.len()
+    }
+
+    /// Whether there are no subscriptions.
+    pub fn is_empty(&self) -> bool {
+        self.subscriptions.is_empty()
+    }
+
+    /// Whether an event may concern a subscription of the lane.
+    pub fn concerns(&self, header: &Header) -> bool {
+        self.plan.candidates(header).next().is_some()
+    }
+
+    /// Offers an event to the subscriptions that it may concern, and gives each set of events that
+    /// one of them delivers to `deliver`. Timers that are due by `now` fire before.
+    pub fn push(
+        &mut self,
+        event: &Event<B>,
+        now: u64,
+        mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
+    ) {
+        self.expire(now, &mut deliver);
+        let arrival = self.next_arrival();
+        for rank in self.plan.candidates(&event.header) {
+            let subscription = &mut self.subscriptions[rank as usize];
+            let offer = Offer {
+                event,
+                arrival,
+                timer: None,
+                now,
+            };
+            subscription.offer(&offer, &mut deliver);
+        }
+    }
+
+    /// The time at which the next timer is due, in nanoseconds.
+    pub fn next_due(&self) -> Option<u64> {
+        self.timers.peek().map(|Reverse(timer)| timer.due)
+    }
+
+    /// Fires the timers that are due, in order of their times, and gives what they deliver to
+    /// `deliver`.
+    ///
+    /// A late timer delivers one event, with the last time at which it was due. Later events of an
+    /// interval timer stay at multiples of its time.
+    pub fn expire(&mut self, now: u64, mut deliver: impl FnMut(SubscriptionId, &[Event<B>])) {
+        while self.next_due().is_some_and(|due| due <= now) {
+            let Some(Reverse(timer)) = self.timers.pop() else {
+                return;
+            };
+            self.fire(timer, now, &mut deliver);
+        }
+    }
+
+    fn fire(
+        &mut self,
+        mut timer: Timer,
+        now: u64,
+        deliver: &mut impl FnMut(SubscriptionId, &[Event<B>]),
+    ) {
+        let arrival = self.next_arrival();
+        let key = (timer.subpriority, timer.id);
+        let rank = self
+            .subscriptions
+            .binary_search_by_key(&key, Subscription::key);
+        let Ok(rank) = rank else {
+            return;
+        };
+        let subscription = &mut self.subscriptions[rank];
+        let node = subscription.program.timers[timer.number];
+        let last_due = |due: u64| due + (now - due) / node.nanos * node.nanos;
+        let (event_type, due, next) = match node.kind {
+            TimerKind::Once => (TIMEOUT, timer.due, None),
+            TimerKind::Interval => {
+                let due = last_due(timer.due);
+                (INTERVAL_TIMEOUT, due, Some(due.saturating_add(node.nanos)))
+            }
+            TimerKind::Deadline => {
+                let restarted = subscription.state.restarted(node.cell);
+                let due = restarted.saturating_add(node.nanos);
+                // Deliveries do not move the timer, so it looks when it fires.
+                if due > timer.due {
+                    timer.due = due;
+                    self.timers.push(Reverse(timer));
+                    return;
+                }
+                let due = last_due(due);
+                (DEADLINE_TIMEOUT, due, Some(due.saturating_add(node.nanos)))
+            }
+        };
+        let mut event = Event::new(0, event_type, B::default());
+        event.header.creation_time = due / 100;
+        let offer = Offer {
+            event: &event,
+            arrival,
+            timer: Some(node.node),
+            // Deadlines count from the time at which they were due.
+            now: due,
+        };
+        subscription.offer(&offer, deliver);
+        if let Some(due) = next {
+            timer.due = due;
+            self.timers.push(Reverse(timer));
+        }
+    }
+
+    fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    fn subscription(&mut self, id: SubscriptionId) -> Option<&mut Subscription<B>> {
+        self.subscriptions.iter_mut().find(|one| one.id == id)
+    }
+
+    fn renew_plan(&mut self) {
+        let programs = self.subscriptions.iter().map(|one| &*one.program);
+        self.plan = Plan::new(programs);
+    }
+}
+
+impl<B> Subscription<B> {
+    /// The place in the order of dispatch.
+    fn key(&self) -> (i32, SubscriptionId) {
+        (self.subpriority, self.id)
+    }
+}
+
+impl<B: Clone> Subscription<B> {
+    fn offer(
+        &mut self,
+        offer: &Offer<'_, B>,
+        deliver: &mut impl FnMut(SubscriptionId, &[Event<B>]),
+    ) {
+        if self.is_suspended {
+            return;
+        }
+        let id = self.id;
+        let program = &self.program;
+        self.state
+            .offer(program, offer, &mut |set| deliver(id, set));
+    }
+}

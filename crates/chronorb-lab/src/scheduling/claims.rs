@@ -1,0 +1,316 @@
+//! The statements that are judged.
+
+use chronorb_report::units;
+
+use super::bounds::BoundFigures;
+use super::look_up::SchedulerLookUps;
+use super::outcome::SchedulingOutcome;
+use super::overload::{DispatchOrder, OverloadFigures};
+use super::overrun::{LONG_DEADLINE, OverrunRow};
+use crate::Claim;
+
+/// Returns all claims of the parts that were run.
+pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    if let Some(overload) = &outcome.overload {
+        claims.push(keeps_critical(overload));
+        claims.push(simulates_as_expected(overload));
+        let on_lanes =
+            DispatchOrder::FIXED.map(|order| runs_as_simulated(outcome, overload, order));
+        claims.extend(on_lanes);
+    }
+    if let Some(look_ups) = &outcome.look_ups {
+        claims.push(looks_up_flat(look_ups));
+    }
+    if let Some(bounds) = &outcome.bounds {
+        claims.push(simulated_within(bounds));
+        claims.push(measured_within(outcome, bounds));
+    }
+    if !outcome.overruns.is_empty() {
+        claims.extend(contains_overruns(outcome));
+    }
+    claims
+}
+
+/// The met and missed jobs of critical operations, then of the others, in one frame.
+pub(super) const KNOWN: [(DispatchOrder, [(u64, u64); 2]); 4] = [
+    (DispatchOrder::RateMonotonic, [(20, 16), (30, 6)]),
+    (DispatchOrder::EarliestDeadline, [(3, 33), (7, 29)]),
+    (DispatchOrder::LeastLaxity, [(2, 34), (2, 34)]),
+    (DispatchOrder::MaximumUrgency, [(36, 0), (0, 36)]),
+];
+
+fn keeps_critical(overload: &OverloadFigures) -> Claim {
+    let claim = "MUF, simulated: critical operations keep all deadlines at a load of 1.296";
+    let (met, missed) = overload.simulated(DispatchOrder::MaximumUrgency, true);
+    let measured = format!("{met} met, {missed} missed");
+    Claim::of_paper("Gill and others 2001, abstract", claim)
+        .published("guarantees of critical operations hold under overload")
+        .holds(Some((missed == 0, measured)))
+}
+
+fn simulates_as_expected(overload: &OverloadFigures) -> Claim {
+    let claim = "RMS, EDF, MLF and MUF, simulated: the expected deadlines are met and missed";
+    let counts = KNOWN.map(|(order, known)| {
+        let counts = [true, false].map(|critical| overload.simulated(order, critical));
+        let [(met, missed), (other_met, other_missed)] = counts;
+        let (title, words) = (
+            order.title(),
+            format!("{met}/{missed} and {other_met}/{other_missed}"),
+        );
+        (counts == known, format!("{title} {words}"))
+    });
+    let holds = counts.iter().all(|(equal, _)| *equal);
+    let words = counts.map(|(_, words)| words).join(", ");
+    Claim::aim(claim).holds(Some((holds, format!("critical and other: {words}"))))
+}
+
+fn runs_as_simulated(
+    outcome: &SchedulingOutcome,
+    overload: &OverloadFigures,
+    order: DispatchOrder,
+) -> Claim {
+    let claim = format!(
+        "Lanes, {}: each operation meets and misses as many deadlines as in the simulation, except \
+         in frames in which a disturbance exceeds the least margin",
+        order.title()
+    );
+    let frames = || overload.frames.iter().filter(|frame| frame.order == order);
+    let equal = frames().filter(|frame| frame.equal).count();
+    let other = || frames().filter(|frame| !frame.equal);
+    let unexplained = other().filter(|frame| frame.disturbance_ns <= frame.margin_ns);
+    let margin = frames().map(|frame| frame.margin_ns).min().unwrap_or(0);
+    let measured = format!(
+        "{equal} of {} frames equal, {} disturbed by more than {}",
+        frames().count(),
+        other().count() - unexplained.clone().count(),
+        units::time(margin as f64 / 1e3),
+    );
+    let holds = equal > 0 && unexplained.count() == 0;
+    Claim::aim(claim).holds(outcome.real_time.then_some((holds, measured)))
+}
+
+fn simulated_within(bounds: &BoundFigures) -> Claim {
+    let claim = "No simulated response exceeds the analysed one";
+    let rows = || bounds.tasks.iter().filter(|row| row.analysed_ns.is_some());
+    let above = rows().filter(|row| Some(row.simulated_ns) > row.analysed_ns);
+    let above = above.count();
+    let measured = format!("{above} of {} simulated tasks above", rows().count());
+    let holds = rows().count() > 0;
+    Claim::aim(claim).holds(holds.then_some((above == 0, measured)))
+}
+
+fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim {
+    let claim = "No response on lanes exceeds the analysed one by more than the stolen time and \
+                 the doctor's latencies of the same run";
+    let sum = |of: fn(&super::BoundRow) -> u64| bounds.tasks.iter().map(of).sum::<u64>();
+    let (jobs, above) = (sum(|row| row.jobs), sum(|row| row.above));
+    let unexplained = sum(|row| row.unexplained);
+    let measured = format!(
+        "{} of {} jobs above, {} of them by less than the disturbance, {unexplained} by more",
+        units::count(above),
+        units::count(jobs),
+        units::count(above - unexplained),
+    );
+    let judged = outcome.real_time && jobs > 0;
+    Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
+}
+
+fn looks_up_flat(look_ups: &SchedulerLookUps) -> Claim {
+    let claim = "A look-up takes as many instructions among 10,000 operations as among 10: by \
+                 handle exactly, by name within a half";
+    let ends = look_ups.tables.first().zip(look_ups.tables.last());
+    let measured = ends.map(|(least, most)| {
+        let words = format!(
+            "by handle {} and {}, by name {} and {} instructions",
+            most.by_handle, least.by_handle, most.by_name, least.by_name
+        );
+        let flat = most.by_handle == least.by_handle;
+        let ratio = most.by_name / least.by_name.max(1.0);
+        (flat && (1.0 / NEARLY..=NEARLY).contains(&ratio), words)
+    });
+    Claim::aim(claim).holds(measured)
+}
+
+/// The others keep their deadlines if the overrun is demoted. If the next jobs are skipped, those
+/// with long deadlines keep them.
+fn contains_overruns(outcome: &SchedulingOutcome) -> [Claim; 3] {
+    let claim = |claim, policy: &str, task: Option<&str>, holds: fn(u64) -> bool| {
+        let rows = outcome.overruns.iter();
+        let rows = rows.filter(|row| row.policy == policy && !row.overruns);
+        let rows: Vec<_> = rows
+            .filter(|row| task.is_none_or(|it| row.task == it))
+            .collect();
+        let sum = |of: fn(&OverrunRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+        let (missed, unexplained) = (sum(|row| row.missed), sum(|row| row.unexplained));
+        let measured = format!(
+            "{missed} of {} jobs of others missed their deadlines, {} of them by less than the \
+             disturbance",
+            sum(|row| row.jobs),
+            missed - unexplained,
+        );
+        Claim::aim(claim).holds(outcome.real_time.then_some((holds(unexplained), measured)))
+    };
+    [
+        claim(
+            "Overrun of three budgets, no policy: other operations miss deadlines",
+            "off",
+            None,
+            |missed| missed > 0,
+        ),
+        claim(
+            "Overrun, policy demote: other operations keep all deadlines, but for disturbances",
+            "demote",
+            None,
+            |missed| missed == 0,
+        ),
+        claim(
+            "Overrun, policy skip: operations with long deadlines keep them, but for disturbances",
+            "skip",
+            Some(LONG_DEADLINE),
+            |missed| missed == 0,
+        ),
+    ]
+}
+
+/// The greatest factor between the instructions of look-ups by name.
+const NEARLY: f64 = 1.5;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::bounds::tests::figures;
+    use super::super::look_up::TableLookUps;
+    use super::super::overload::{FigureSource, FrameRow, simulated};
+    use super::super::plan::SchedulingPlan;
+    use super::*;
+    use crate::Verdict;
+    use crate::environment::Environment;
+    use crate::experiment::Findings;
+
+    /// An outcome of which all claims hold: lanes behave as the simulator.
+    pub(in super::super) fn outcome() -> SchedulingOutcome {
+        let mut overload = simulated().unwrap();
+        for order in DispatchOrder::FIXED {
+            let rows = overload.of(order, FigureSource::Simulated).cloned();
+            let rows = rows.map(|mut row| {
+                (row.source, row.round) = (FigureSource::Measured, 1);
+                row
+            });
+            let rows: Vec<_> = rows.collect();
+            overload.tasks.extend(rows);
+            overload.frames.push(FrameRow {
+                order,
+                round: 1,
+                equal: true,
+                disturbance_ns: 90_000,
+                margin_ns: 1_000_000,
+            });
+        }
+        overload.call_cost_ns = 20_000;
+        SchedulingOutcome {
+            plan: SchedulingPlan::full(),
+            environment: Environment::example(),
+            real_time: true,
+            one_cpu: false,
+            memory_locked: true,
+            overload: Some(overload),
+            look_ups: Some(look_ups()),
+            bounds: Some(figures()),
+            overruns: overruns(),
+        }
+    }
+
+    fn look_ups() -> SchedulerLookUps {
+        let tables = [(10, 40.0), (10_000, 44.5)].map(|(operations, by_name)| TableLookUps {
+            operations,
+            by_handle: 6.0,
+            by_name,
+        });
+        SchedulerLookUps {
+            tables: tables.to_vec(),
+            refused: String::new(),
+        }
+    }
+
+    /// Frames in which the overrun ends as its policy promises.
+    fn overruns() -> Vec<OverrunRow> {
+        let missed = [
+            ("off", [1, 1, 1]),
+            ("demote", [4, 0, 0]),
+            ("skip", [0, 1, 0]),
+        ];
+        let rows = missed.into_iter().flat_map(|(policy, missed)| {
+            let tasks = ["overrunning", "short deadline", LONG_DEADLINE]
+                .into_iter()
+                .zip(missed);
+            tasks
+                .enumerate()
+                .map(move |(index, (task, missed))| OverrunRow {
+                    policy: policy.to_owned(),
+                    round: 1,
+                    task: task.to_owned(),
+                    overruns: index == 0,
+                    jobs: [4, 4, 1][index],
+                    missed,
+                    unexplained: missed,
+                    skipped: if policy == "skip" && index == 0 { 2 } else { 0 },
+                    worst_ns: 61_000_000 + 10_000_000 * index as u64,
+                    disturbance_ns: 90_000,
+                })
+        });
+        rows.collect()
+    }
+
+    fn verdicts(outcome: &SchedulingOutcome) -> Vec<Verdict> {
+        let claims = outcome.claims();
+        claims.into_iter().map(|claim| claim.verdict()).collect()
+    }
+
+    #[test]
+    fn what_holds_passes() {
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 10]);
+    }
+
+    #[test]
+    fn a_frame_that_differs_needs_a_disturbance_above_its_margin() {
+        let mut outcome = outcome();
+        let frame = |outcome: &mut SchedulingOutcome, disturbance_ns| {
+            let overload = outcome.overload.as_mut().unwrap();
+            let frame = FrameRow {
+                equal: false,
+                disturbance_ns,
+                ..overload.frames[0]
+            };
+            overload.frames.push(frame);
+        };
+        frame(&mut outcome, 1_000_001);
+        assert_eq!(verdicts(&outcome)[2], Verdict::Pass);
+        frame(&mut outcome, 1_000_000);
+        assert_eq!(verdicts(&outcome)[2], Verdict::Missed);
+    }
+
+    #[test]
+    fn a_response_above_the_analysis_is_a_miss() {
+        let mut outcome = outcome();
+        let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
+        (row.above, row.unexplained) = (3, 1);
+        row.simulated_ns = row.analysed_ns.unwrap() + 1;
+        assert_eq!(verdicts(&outcome)[5..7], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[6];
+        assert!(
+            claim
+                .measured
+                .ends_with("2 of them by less than the disturbance, 1 by more")
+        );
+    }
+
+    #[test]
+    fn ordinary_threads_are_not_judged() {
+        let mut outcome = outcome();
+        outcome.real_time = false;
+        let verdicts = verdicts(&outcome);
+        for lanes in [2, 3, 6, 7, 8, 9] {
+            assert_eq!(verdicts[lanes], Verdict::NotMeasured);
+        }
+    }
+}

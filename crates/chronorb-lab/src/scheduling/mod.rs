@@ -1,0 +1,100 @@
+//! `chronorb lab scheduling`: task sets analysed, simulated, and run on lanes.
+//!
+//! [`Scheduling`] runs the overload of TAO's scheduling test in the simulator, by four disciplines,
+//! and on lanes by fixed priorities. It compares the analysed response times of other sets with
+//! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
+//! look-up, and has an operation exceed its budget under each policy for overruns.
+//!
+//! A set on lanes has a server with one processor and a lane for each priority, and a client with
+//! a thread for each task. A job is a call that computes for a fixed processor time. Its response
+//! is the time from its release to the end of its computing, by the clock of the machine.
+
+mod bounds;
+mod claims;
+mod client;
+mod fleet;
+mod look_up;
+mod outcome;
+mod overload;
+mod overrun;
+mod plan;
+mod report;
+mod sets;
+
+use crate::bench::Cpus;
+use crate::error::LabError;
+use crate::experiment::{Experiment, may_lock_memory, observed};
+use crate::watch::Watch;
+
+pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
+pub(crate) use client::{CLIENT, client_main};
+pub(crate) use look_up::{LOOK_UPS, look_ups_main};
+pub use look_up::{SchedulerLookUps, TableLookUps};
+pub use outcome::SchedulingOutcome;
+pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
+pub use overrun::OverrunRow;
+pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
+pub use plan::{SchedulingPart, SchedulingPlan};
+
+/// The experiment on scheduling.
+///
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
+#[derive(Debug)]
+pub struct Scheduling;
+
+impl Experiment for Scheduling {
+    const NAME: &'static str = "scheduling";
+    const TITLE: &'static str = "Task sets: analysed, simulated, and run on lanes";
+
+    type Plan = SchedulingPlan;
+    type Findings = SchedulingOutcome;
+
+    fn full() -> SchedulingPlan {
+        SchedulingPlan::full()
+    }
+
+    fn short() -> SchedulingPlan {
+        SchedulingPlan::short()
+    }
+
+    fn measure(plan: &SchedulingPlan) -> Result<SchedulingOutcome, LabError> {
+        let memory_locked = may_lock_memory();
+        let one_cpu = !Cpus::of_this_process()?.are_several();
+        let (mut overload, mut look_ups, mut bounds) = (None, None, None);
+        let mut overruns = Vec::new();
+        let mut real_time = true;
+        let (environment, ()) = observed(|| {
+            let watch = Watch::start("scheduling", plan.length());
+            if plan.has(SchedulingPart::Overload) {
+                let mut figures = overload::simulated()?;
+                real_time &= overload::measure(plan, memory_locked, &watch, &mut figures)?;
+                overload = Some(figures);
+            }
+            if plan.has(SchedulingPart::LookUp) {
+                watch.begin("look-ups");
+                look_ups = Some(look_up::measure()?);
+            }
+            if plan.has(SchedulingPart::Responses) {
+                let mut figures = BoundFigures::default();
+                real_time &= bounds::measure(plan, memory_locked, &watch, &mut figures)?;
+                bounds = Some(figures);
+            }
+            if plan.has(SchedulingPart::Overrun) {
+                real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
+            }
+            Ok(())
+        })?;
+        Ok(SchedulingOutcome {
+            plan: plan.clone(),
+            environment,
+            real_time,
+            one_cpu,
+            memory_locked,
+            overload,
+            look_ups,
+            bounds,
+            overruns,
+        })
+    }
+}

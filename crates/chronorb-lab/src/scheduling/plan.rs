@@ -1,0 +1,112 @@
+//! The amount of work of the experiment.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::fleet::{CALIBRATION_PERIOD, LEAD};
+use super::overload::FRAME;
+use super::overrun;
+use crate::named::by_name;
+
+/// A part of the experiment.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum SchedulingPart {
+    /// Overload by discipline: simulated, and run on lanes for fixed priorities.
+    #[serde(rename = "x1")]
+    Overload,
+    /// The look-up of an operation in the run-time scheduler, in instructions.
+    #[serde(rename = "x3")]
+    LookUp,
+    /// Response times: analysed, simulated and measured.
+    #[serde(rename = "x9")]
+    Responses,
+    /// An operation that exceeds its budget, with and without a policy.
+    #[serde(rename = "x11")]
+    Overrun,
+}
+
+impl SchedulingPart {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Overload, Self::LookUp, Self::Responses, Self::Overrun];
+}
+
+by_name!(SchedulingPart);
+
+/// The parts of a run, and their sizes.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SchedulingPlan {
+    /// The parts.
+    pub parts: Vec<SchedulingPart>,
+    /// The frames in which each set of priorities is run under overload.
+    pub frames: u32,
+    /// The runs of each analysed set, by either way of release.
+    pub rounds: u32,
+    /// The length of one of these runs.
+    pub run: Duration,
+    /// The frames with an overrun, for each policy.
+    pub overruns: u32,
+    /// The jobs by which the costs of a call are measured.
+    pub calibration: u32,
+}
+
+impl SchedulingPlan {
+    pub(super) fn full() -> Self {
+        Self::of(20, 10, Duration::from_secs(1), 10, 500)
+    }
+
+    pub(super) fn short() -> Self {
+        Self::of(5, 2, Duration::from_millis(500), 3, 200)
+    }
+
+    /// Returns the least that runs every part, for tests; its figures mean nothing.
+    #[must_use]
+    pub fn tiny() -> Self {
+        Self::of(1, 1, Duration::from_millis(100), 1, 10)
+    }
+
+    fn of(frames: u32, rounds: u32, run: Duration, overruns: u32, calibration: u32) -> Self {
+        Self {
+            parts: SchedulingPart::ALL.to_vec(),
+            frames,
+            rounds,
+            run,
+            overruns,
+            calibration,
+        }
+    }
+
+    pub(super) fn has(&self, part: SchedulingPart) -> bool {
+        self.parts.contains(&part)
+    }
+
+    /// Returns about the length of a run.
+    pub(super) fn length(&self) -> Duration {
+        let calibration = CALIBRATION_PERIOD * self.calibration + AROUND;
+        let overload = (calibration + (FRAME * 2 + LEAD) * self.frames) * 2;
+        let responses = (calibration + (self.run + LEAD) * (self.rounds * 2)) * 3;
+        let overruns = (AROUND + (overrun::FRAME * 2 + LEAD) * self.overruns) * 3;
+        let parts = [
+            (SchedulingPart::Overload, overload),
+            (SchedulingPart::LookUp, AROUND),
+            (SchedulingPart::Responses, responses),
+            (SchedulingPart::Overrun, overruns),
+        ];
+        let parts = parts.into_iter().filter(|(part, _)| self.has(*part));
+        parts.map(|(_, length)| length).sum()
+    }
+
+    /// Returns the command that repeats the run.
+    pub(super) fn command(&self) -> String {
+        let command = "cargo run --release -- lab scheduling";
+        if self.parts.len() == SchedulingPart::ALL.len() {
+            return command.to_owned();
+        }
+        let parts: Vec<_> = self.parts.iter().map(ToString::to_string).collect();
+        format!("{command} --only {}", parts.join(","))
+    }
+}
+
+/// The time that it takes to start and to stop a server and its client.
+const AROUND: Duration = Duration::from_millis(300);

@@ -1,0 +1,97 @@
+//! Subscriptions to events: entries as a consumer sends them, then events and time.
+
+use std::sync::Arc;
+
+use chronorb_events::{
+    Entry, Event, Lane, Limits, Notation, Program, Rules, read_entries, write_entries,
+};
+
+/// The octets of an entry.
+const ENTRY: usize = 6;
+/// The greatest number of events and steps of time.
+const STEPS: usize = 256;
+
+/// Reads a subscription, compiles it, and runs events and timers against it.
+///
+/// The first octet holds the number of entries, the notation and the rules. Entries have two
+/// octets of source, one of type and three of time. The other octets are events and steps of time.
+pub fn event_subscriptions(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else {
+        return;
+    };
+    let count = usize::from(first & 0x3f).min(rest.len() / ENTRY);
+    let notation = if first & 0x40 == 0 {
+        Notation::Prefix
+    } else {
+        Notation::Basic
+    };
+    let rules = if first & 0x80 == 0 {
+        Rules::Corrected
+    } else {
+        Rules::Tao
+    };
+    let (entries, steps) = rest.split_at(count * ENTRY);
+    let entries: Vec<_> = entries.chunks_exact(ENTRY).map(entry).collect();
+    let limits = Limits::default();
+    let Ok(filter) = read_entries(&entries, notation, &limits) else {
+        return;
+    };
+    let written = write_entries(&filter);
+    let again = read_entries(&written, Notation::Prefix, &limits);
+    let Ok(program) = Program::compile(&filter, rules, &limits) else {
+        return;
+    };
+    assert_eq!(
+        again.as_ref(),
+        Ok(&filter),
+        "a valid filter changed on its way"
+    );
+    run(
+        program,
+        entries.len() * ENTRY,
+        &steps[..steps.len().min(STEPS)],
+    );
+}
+
+fn run(program: Program, leaves: usize, steps: &[u8]) {
+    let mut lane = Lane::new();
+    let id = lane.subscribe(Arc::new(program), 0, 0);
+    let mut now = 0;
+    let mut pushed = 0;
+    for step in steps {
+        let mut deliver = |to, set: &[Event<u32>]| {
+            assert_eq!(to, id);
+            assert!(
+                !set.is_empty() && set.len() <= leaves,
+                "a set has at most an event a leaf"
+            );
+        };
+        match step & 3 {
+            0 => {
+                now += 1_000_000 << (step >> 2 & 0x1f);
+                lane.expire(now, &mut deliver);
+                let due = lane.next_due();
+                assert!(
+                    due.is_none_or(|due| due > now),
+                    "a timer that is due has fired"
+                );
+            }
+            _ => {
+                let event = Event::new(i32::from(step >> 4), i32::from(step & 0x0f) + 12, pushed);
+                lane.push(&event, now, &mut deliver);
+                pushed += 1;
+            }
+        }
+    }
+    assert!(lane.unsubscribe(id));
+    assert_eq!(lane.next_due(), None, "timers end with their subscription");
+}
+
+fn entry(octets: &[u8]) -> Entry {
+    let time = u32::from_le_bytes([octets[3], octets[4], octets[5], 0]);
+    Entry {
+        source: i32::from(i16::from_le_bytes([octets[0], octets[1]])),
+        event_type: i32::from(octets[2]),
+        time: u64::from(time),
+    }
+}

@@ -1,0 +1,42 @@
+import org.omg.CORBA.Any;
+import org.omg.CORBA.OBJECT_NOT_EXIST;
+import org.omg.CORBA.ORB;
+import org.omg.CORBA.Policy;
+import org.omg.CORBA.SetOverrideType;
+import org.omg.Messaging.SYNC_NONE;
+import org.omg.Messaging.SYNC_SCOPE_POLICY_TYPE;
+import org.omg.Messaging.SYNC_WITH_SERVER;
+import org.omg.Messaging.SYNC_WITH_TARGET;
+import org.omg.Messaging.SYNC_WITH_TRANSPORT;
+
+/** Tells a member something in each scope: JacorbScopes MEMBER-IOR ABSENT-IOR. Prints whether an absent one was noticed. */
+public final class JacorbScopes {
+    public static void main(String[] args) throws Exception {
+        ORB orb = JacorbPeer.orb();
+        short[] scopes = {
+            SYNC_NONE.value, SYNC_WITH_TRANSPORT.value, SYNC_WITH_SERVER.value,
+            SYNC_WITH_TARGET.value,
+        };
+        for (short scope : scopes) {
+            member(orb, args[0], scope).tell("scope " + scope, JacorbPeer.octets(10));
+            try {
+                member(orb, args[1], scope).tell("absent", JacorbPeer.octets(10));
+                System.out.println("scope " + scope + " accepted");
+            } catch (OBJECT_NOT_EXIST absent) {
+                System.out.println("scope " + scope + " refused");
+            }
+        }
+        Groups.MemberHelper.unchecked_narrow(orb.string_to_object(args[0])).ask("end");
+        orb.shutdown(true);
+        System.exit(0);
+    }
+
+    private static Groups.Member member(ORB orb, String ior, short scope) throws Exception {
+        Any value = orb.create_any();
+        value.insert_short(scope);
+        Policy[] policies = {orb.create_policy(SYNC_SCOPE_POLICY_TYPE.value, value)};
+        org.omg.CORBA.Object object = orb.string_to_object(ior);
+        return Groups.MemberHelper.unchecked_narrow(
+            object._set_policy_override(policies, SetOverrideType.ADD_OVERRIDE));
+    }
+}
