@@ -13,6 +13,7 @@ use crate::ior::IorCommand;
 use crate::lab::LabCommand;
 use crate::ns::NsCommand;
 use crate::rio::{self, RioCommand};
+use crate::sched::SchedCommand;
 use crate::top;
 
 /// Real-time CORBA: show that priorities hold, examine the machine, measure the cost of calls,
@@ -74,6 +75,10 @@ pub(crate) enum Command {
     /// Set up and examine real-time I/O.
     #[command(subcommand)]
     Rio(RioCommand),
+
+    /// Write measured execution times into schedules.
+    #[command(subcommand)]
+    Sched(SchedCommand),
 
     /// Print the completions of this command for a shell.
     ///
@@ -175,7 +180,7 @@ impl From<DoctorArguments> for chronorb_doctor::Options {
 pub(crate) struct TopArguments {
     /// The process of the ORB, or the path of its monitor's socket; needed if several ORBs of this
     /// user have a monitor.
-    #[arg(value_name = "PID|SOCKET", value_parser = target)]
+    #[arg(value_name = "PID|SOCKET", value_parser = top::target)]
     target: Option<top::Target>,
 
     /// The interval between two queries of the ORB, 100 to 60000 milliseconds.
@@ -194,15 +199,6 @@ pub(crate) struct TopArguments {
     /// Print JSON objects, one in a line, instead of tables.
     #[arg(long)]
     json: bool,
-}
-
-/// Parses a target: a number is a process, and anything else a path.
-fn target(text: &str) -> Result<top::Target, String> {
-    match text.parse() {
-        Ok(pid) => Ok(top::Target::Process(pid)),
-        Err(_) if text.contains(['/', '.']) => Ok(top::Target::Socket(text.into())),
-        Err(_) => Err("neither the number of a process nor a path".to_owned()),
-    }
 }
 
 impl From<TopArguments> for top::Options {

@@ -13,7 +13,6 @@ use chronorb_transport::Setup;
 
 #[cfg(feature = "bidir")]
 use crate::bidirectional::BidirectionalState;
-use crate::call::{Call, ReplyWriter, Skeleton};
 use crate::client::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
@@ -22,7 +21,7 @@ use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
-use crate::observe::{Stage, StageProbe};
+use crate::observe::Stage;
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
 use crate::rtcorba::policies::Protocols;
@@ -169,77 +168,6 @@ impl Core {
         if let Some(probe) = &self.config.stage_probe {
             probe.at(stage);
         }
-    }
-
-    /// Reports to the probe and the meter, if there are any, that a request of another process is
-    /// about to be served.
-    ///
-    /// # Errors
-    /// `TRANSIENT` where the request is skipped, because its operation exceeded its budget.
-    #[inline]
-    pub(crate) fn enter_upcall(
-        &self,
-        servant: &dyn Skeleton,
-        call: &Call<'_>,
-    ) -> Result<(), SystemException> {
-        match &self.config.stage_probe {
-            None => Ok(()),
-            Some(probe) => self.enter_probed(probe, servant, call),
-        }
-    }
-
-    #[cold]
-    #[cfg_attr(
-        not(feature = "schedule"),
-        expect(unused_variables, reason = "for the meter")
-    )]
-    fn enter_probed(
-        &self,
-        probe: &StageProbe,
-        servant: &dyn Skeleton,
-        call: &Call<'_>,
-    ) -> Result<(), SystemException> {
-        probe.at(Stage::Upcall);
-        #[cfg(feature = "schedule")]
-        if let Some(meter) = &self.meter {
-            return meter.enter(servant, call.operation());
-        }
-        Ok(())
-    }
-
-    /// Reports that the servant has returned.
-    #[inline]
-    pub(crate) fn leave_upcall(
-        &self,
-        servant: &dyn Skeleton,
-        call: &Call<'_>,
-        outcome: &Result<(), SystemException>,
-        reply: &ReplyWriter<'_>,
-    ) {
-        if let Some(probe) = &self.config.stage_probe {
-            self.leave_probed(probe, servant, call, outcome, reply);
-        }
-    }
-
-    #[cold]
-    #[cfg_attr(
-        not(feature = "schedule"),
-        expect(unused_variables, reason = "for the meter")
-    )]
-    fn leave_probed(
-        &self,
-        probe: &StageProbe,
-        servant: &dyn Skeleton,
-        call: &Call<'_>,
-        outcome: &Result<(), SystemException>,
-        reply: &ReplyWriter<'_>,
-    ) {
-        #[cfg(feature = "schedule")]
-        if let Some(meter) = &self.meter {
-            let replied = reply.is_sent() || !call.response_expected();
-            meter.leave(servant, call.operation(), outcome.is_ok(), replied);
-        }
-        probe.at(Stage::Conclude);
     }
 
     /// The setup of connections that a lane of this priority accepts by a protocol, according to

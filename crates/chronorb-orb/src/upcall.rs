@@ -19,7 +19,7 @@ use crate::core::Core;
 use crate::failure::NO_SUCH_ADAPTER;
 use crate::incident::Incident;
 use crate::object::{OBJECT_ID, Object};
-use crate::observe::Stage;
+use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::poa::{
     Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel, WaitCause,
@@ -356,7 +356,7 @@ impl Body for Dispatch<'_, '_, '_> {
             return Err(SystemException::no(SystemExceptionKind::Internal, 0));
         };
         if let Some(core) = self.core {
-            core.enter_upcall(servant, call)?;
+            enter(core, servant, call)?;
         }
         let reply = &mut *self.reply;
         if call.operation().first() == Some(&b'_')
@@ -371,7 +371,7 @@ impl Body for Dispatch<'_, '_, '_> {
         }
         let dispatched = servant.dispatch(call, call.operation(), &mut arguments, reply);
         if let Some(core) = self.core {
-            core.leave_upcall(servant, call, &dispatched, reply);
+            leave(core, servant, call, &dispatched, reply);
         }
         dispatched?;
         if !reply.is_begun() {
@@ -379,6 +379,73 @@ impl Body for Dispatch<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Reports to the probe and the meter, if there are any, that a request of another process is about
+/// to be served.
+///
+/// # Errors
+/// `TRANSIENT` where the request is skipped, because its operation exceeded its budget.
+#[inline]
+fn enter(core: &Core, servant: &dyn Skeleton, call: &Call<'_>) -> Result<(), SystemException> {
+    match &core.config.stage_probe {
+        None => Ok(()),
+        Some(probe) => enter_probed(core, probe, servant, call),
+    }
+}
+
+#[cold]
+#[cfg_attr(
+    not(feature = "schedule"),
+    expect(unused_variables, reason = "for the meter")
+)]
+fn enter_probed(
+    core: &Core,
+    probe: &StageProbe,
+    servant: &dyn Skeleton,
+    call: &Call<'_>,
+) -> Result<(), SystemException> {
+    probe.at(Stage::Upcall);
+    #[cfg(feature = "schedule")]
+    if let Some(meter) = &core.meter {
+        return meter.enter(servant, call.operation());
+    }
+    Ok(())
+}
+
+/// Reports that the servant has returned.
+#[inline]
+fn leave(
+    core: &Core,
+    servant: &dyn Skeleton,
+    call: &Call<'_>,
+    outcome: &Result<(), SystemException>,
+    reply: &ReplyWriter<'_>,
+) {
+    if let Some(probe) = &core.config.stage_probe {
+        leave_probed(core, probe, servant, call, outcome, reply);
+    }
+}
+
+#[cold]
+#[cfg_attr(
+    not(feature = "schedule"),
+    expect(unused_variables, reason = "for the meter")
+)]
+fn leave_probed(
+    core: &Core,
+    probe: &StageProbe,
+    servant: &dyn Skeleton,
+    call: &Call<'_>,
+    outcome: &Result<(), SystemException>,
+    reply: &ReplyWriter<'_>,
+) {
+    #[cfg(feature = "schedule")]
+    if let Some(meter) = &core.meter {
+        let replied = reply.is_sent() || !call.response_expected();
+        meter.leave(servant, call.operation(), outcome.is_ok(), replied);
+    }
+    probe.at(Stage::Conclude);
 }
 
 /// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`, like

@@ -41,6 +41,15 @@ pub(crate) enum Target {
     Socket(PathBuf),
 }
 
+/// Parses a target: a number is a process, and anything else a path.
+pub(crate) fn target(text: &str) -> Result<Target, String> {
+    match text.parse() {
+        Ok(pid) => Ok(Target::Process(pid)),
+        Err(_) if text.contains(['/', '.']) => Ok(Target::Socket(text.into())),
+        Err(_) => Err("neither the number of a process nor a path".to_owned()),
+    }
+}
+
 /// There is nothing to show, or the output has ended.
 #[derive(Debug, Error)]
 pub(crate) enum TopError {
@@ -88,6 +97,11 @@ pub(crate) fn run(options: &Options) -> Result<(), TopError> {
         Err(TopError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         shown => shown,
     }
+}
+
+/// Returns the present report of the target's monitor, or of the only one.
+pub(crate) fn report(target: Option<&Target>) -> Result<Report, TopError> {
+    find::one(target).map(|source| source.before)
 }
 
 /// A monitor that is queried repeatedly.

@@ -425,8 +425,10 @@ mod tests {
         assert_eq!(
             text[at..],
             [
-                "OPERATION                   REQ/S   C50  CMAX  BUDG  OVER  SKIP   R50  RMAX DEADL  LATE",
-                "Flight::Navigator::position   100  16us 640us 500us    10    20  16us 1.2ms 1.0ms    10",
+                "OPERATION                   REQ/S   C50  CMAX  BUDG  OVER  SKIP   R50  RMAX \
+                 DEADL  LATE",
+                "Flight::Navigator::position   100  16us 640us 500us    10    20  16us 1.2ms \
+                 1.0ms    10",
             ]
         );
         for width in [1, 70, 80] {

@@ -19,7 +19,7 @@ pub struct OperationSnapshot {
     pub interface: String,
     /// The name on the wire.
     pub operation: String,
-    /// Its name in the [schedule](crate::schedule), if it is in one.
+    /// The name in the [schedule](crate::schedule), if it is in one.
     pub scheduled_as: Option<String>,
     /// Requests since it is measured, sampled or not, without those that were skipped.
     pub requests: u64,

@@ -31,11 +31,11 @@ pub enum StartError {
     #[error(transparent)]
     Malformed(#[from] ScheduleErrors),
     /// The schedule has changed after its lock file was written.
-    #[error("{lock} was written for another {schedule}; run: chronorb sched assign {schedule}")]
+    #[error("{lock} was written for another {schedule}: assign the schedule again")]
     Outdated {
         /// The schedule.
         schedule: PathBuf,
-        /// Its lock file.
+        /// The lock file.
         lock: PathBuf,
     },
     /// The lock file does not say which of its nodes this program is.

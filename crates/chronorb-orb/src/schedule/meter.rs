@@ -37,7 +37,7 @@ struct Present {
 /// The step of a request's measurement.
 #[derive(Clone, Copy, Default)]
 enum Step {
-    /// It is not measured.
+    /// No measurement.
     #[default]
     Unmeasured,
     /// The servant runs since this processor time of the thread, with an operation that has this

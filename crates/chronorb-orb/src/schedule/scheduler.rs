@@ -165,8 +165,8 @@ impl ServerScheduler {
     }
 
     /// Makes a POA that the lanes of the schedule serve. It has the policies given, and unless they
-    /// are among these the thread pool of the node, the bands of the schedule, and a server-declared
-    /// priority model, by which [objects](Self::serve) have priorities of their own.
+    /// are among these, the thread pool of the node, the bands of the schedule, and a
+    /// server-declared priority model, by which [objects](Self::serve) have priorities.
     ///
     /// # Errors
     /// Those of [`Poa::create_poa`]. `BAD_PARAM` where the node has lanes on several processors and
@@ -194,9 +194,9 @@ impl ServerScheduler {
         parent.create_poa(name, manager, &all)
     }
 
-    /// Gives an object the priority of a name: of an interface, as `Flight::Navigator`, all of whose
-    /// operations have one priority, or of an operation. The object must not be active yet, or have
-    /// that priority; its references made from then on contain it.
+    /// Gives an object the priority of a name: that of an interface, as `Flight::Navigator`, whose
+    /// operations all have one priority, or of an operation. The object must not be active yet, or
+    /// have that priority. References that are made from then on contain it.
     ///
     /// # Errors
     /// [`ScheduleObjectError`].
@@ -211,8 +211,8 @@ impl ServerScheduler {
         }
     }
 
-    /// Activates a servant with the priority of a name, as [`schedule_object`](Self::schedule_object)
-    /// has it, and returns its reference.
+    /// Activates a servant with the priority of a name, as
+    /// [`schedule_object`](Self::schedule_object) has it, and returns its reference.
     ///
     /// # Errors
     /// [`ScheduleObjectError`].

@@ -25,7 +25,7 @@ use crate::sys;
 #[derive(Debug)]
 #[must_use = "a budget ends when it is dropped"]
 pub struct CpuBudget {
-    /// It belongs to the thread that has made it.
+    /// A budget belongs to the thread that has made it.
     _of_thread: core::marker::PhantomData<*const ()>,
 }
 

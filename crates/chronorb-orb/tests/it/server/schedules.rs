@@ -1,5 +1,6 @@
 //! ORBs that start with a schedule.
 
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,9 @@ use std::sync::Arc;
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Priority, SchedulingPolicy};
 use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
-use chronorb_orb::{InitError, Orb, OrbConfig, RealTimeMode, SystemExceptionKind, parse_endpoints};
+use chronorb_orb::{
+    InitError, Object, Orb, OrbConfig, RealTimeMode, Servant, SystemExceptionKind, parse_endpoints,
+};
 use chronorb_schedule::Schedule;
 use tempfile::TempDir;
 
@@ -148,38 +151,49 @@ fn an_orb_has_the_lanes_of_its_node() {
     client.shutdown(true).expect("no servant asks for it");
 }
 
+/// Serves a servant as the book does.
+fn serve(orb: &Orb, servant: Servant) -> Result<Object, Box<dyn Error>> {
+    let scheduler = orb
+        .server_scheduler()
+        .ok_or("start it with -ORBSchedule FILE")?;
+    let root = orb.root_poa()?;
+    let poa = scheduler.create_poa(&root, "flight", Some(root.manager()), &[])?;
+    let object = scheduler.serve(&poa, "Map::draw", servant)?;
+    root.manager().activate()?;
+    Ok(object)
+}
+
+/// Begins an activity as the book does.
+fn begin_update(orb: &Orb) -> Result<(), Box<dyn Error>> {
+    let scheduler = orb
+        .client_scheduler()
+        .ok_or("start it with -ORBSchedule FILE")?;
+    // From here on, calls of this thread have the priority of the activity.
+    scheduler.schedule_activity("Desk::update")?;
+    Ok(())
+}
+
 #[test]
 fn clients_and_servants_name_activities_and_interfaces() {
     let files = Files::new(SCHEDULE);
     let server = start(&files.schedule(), "server");
-    let scheduler = server.server_scheduler().expect("a schedule");
-    let root = server.root_poa().expect("the ORB runs");
-    let poa = scheduler
-        .create_poa(&root, "flight", Some(root.manager()), &[])
-        .expect("the policies agree");
     let servant = Arc::new(ProbeSkeleton(Arc::new(Probe::default())));
-    let object = scheduler
-        .serve(&poa, "Test::Probe", servant)
-        .expect("it activates");
-    root.manager().activate().expect("it was not deactivated");
+    let object = serve(&server, servant).expect("the schedule has the name");
     let client = start(&files.schedule(), "client");
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("the reference reads");
+    let scheduler = server.server_scheduler().expect("a schedule");
     let table = scheduler.table().expect("its operations");
-    let declared = table
-        .find("Test::Probe::priority")
-        .and_then(|it| table.get(it));
+    let declared = table.find("Map::draw").and_then(|it| table.get(it));
     let declared = declared.expect("it is scheduled").priority;
     std::thread::scope(|threads| {
         let caller = threads.spawn(|| {
-            let activities = client.client_scheduler().expect("a schedule");
-            activities
-                .schedule_activity("Desk::update")
-                .expect("the client has it");
+            begin_update(&client).expect("the client has the activity");
             assert_eq!(add(&object, 1, 2), Ok(3));
             let (corba, _) = priority(&object).expect("it is served");
             assert_eq!(corba, declared.value());
             let own = client.rt_current().priority().expect("it was set");
+            let activities = client.client_scheduler().expect("a schedule");
             let table = activities.table().expect("its operations");
             let entry = table.find("Desk::update").and_then(|it| table.get(it));
             assert_eq!(Some(own), entry.map(|entry| entry.priority));
@@ -317,7 +331,7 @@ fn a_schedule_that_is_newer_than_its_lock_file_is_refused() {
     let error = refused(config(&files.schedule(), "server"));
     assert!(matches!(error, StartError::Outdated { .. }), "{error}");
     assert!(
-        error.to_string().contains("chronorb sched assign"),
+        error.to_string().contains("assign the schedule again"),
         "{error}"
     );
 }
