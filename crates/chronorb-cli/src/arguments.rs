@@ -13,6 +13,7 @@ use crate::ior::IorCommand;
 use crate::lab::LabCommand;
 use crate::ns::NsCommand;
 use crate::rio::{self, RioCommand};
+use crate::sched::SchedCommand;
 use crate::top;
 
 /// Real-time CORBA: show that priorities hold, examine the machine, measure the cost of calls,
@@ -74,6 +75,10 @@ pub(crate) enum Command {
     /// Set up and examine real-time I/O.
     #[command(subcommand)]
     Rio(RioCommand),
+
+    /// Analyse schedules, and assign their priorities and lanes.
+    #[command(subcommand)]
+    Sched(SchedCommand),
 
     /// Print the completions of this command for a shell.
     ///

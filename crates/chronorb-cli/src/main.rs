@@ -1,5 +1,5 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
-//! ORB, the IDL compiler, references, names and real-time I/O.
+//! ORB, the IDL compiler, references, names, real-time I/O and schedules.
 
 mod arguments;
 mod client;
@@ -10,6 +10,7 @@ mod lab;
 mod ns;
 mod peer_arguments;
 mod rio;
+mod sched;
 mod top;
 
 use std::env;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Ior(command) => command.run(config),
         Command::Ns(command) => command.run(config),
         Command::Rio(command) => command.run(),
+        Command::Sched(command) => command.run(),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
         Command::RioGuardian => status(rio::guardian_main()),
