@@ -76,7 +76,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Rio(RioCommand),
 
-    /// Write measured execution times into schedules.
+    /// Analyse schedules, assign their priorities and lanes, and learn execution times.
     #[command(subcommand)]
     Sched(SchedCommand),
 

@@ -42,8 +42,10 @@ pub enum Mark {
     Bars,
     /// A short stroke at each point.
     Strokes,
-    /// A thick line between each two points.
+    /// A thick line between each two points, at the horizontal place of the first.
     Ranges,
+    /// A thick line between each two points, at the height of the first, as in a Gantt chart.
+    Spans,
 }
 
 /// The colour of what the other series are compared with: a grey.
@@ -198,7 +200,7 @@ impl Chart {
         let mut names = 0;
         let mut colour = 0;
         let place = |series: &Series| {
-            let is_line = matches!(series.mark, Mark::Line | Mark::Dashes);
+            let is_line = matches!(series.mark, Mark::Line | Mark::Dashes | Mark::Spans);
             if !series.name.is_empty() || names == 0 {
                 names += 1;
                 slots += usize::from(!is_line);
@@ -267,6 +269,15 @@ impl Chart {
                     let _ = write!(
                         svg,
                         "<path class=\"range\" d=\"M{x:.1} {from:.1}V{to:.1}\"/>"
+                    );
+                }
+            }
+            Mark::Spans => {
+                for pair in series.points.chunks_exact(2) {
+                    let ((from, y), (to, _)) = (at(&pair[0]), at(&pair[1]));
+                    let _ = write!(
+                        svg,
+                        "<path class=\"span\" d=\"M{from:.2} {y:.1}H{to:.2}\"/>"
                     );
                 }
             }

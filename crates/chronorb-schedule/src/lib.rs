@@ -67,4 +67,4 @@ pub use schedule::{
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
-pub use units::readable_time;
+pub use units::{parse_time, readable_time};

@@ -1,6 +1,6 @@
 //! The room for longer execution times, or what would make a schedule fit.
 
-use chronorb_sched::{AnalysisError, Resource, Time, Transaction, analyse_sequences};
+use chronorb_sched::{Resource, Time, Transaction, analyse_sequences};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -24,6 +24,76 @@ impl Schedule {
             let scaled = scaled(&resources, &transactions, factor);
             scaled.is_some_and(|(resources, transactions)| fits(&resources, &transactions))
         }))
+    }
+
+    /// Returns the longest response of each transaction and its deadline, of the step that is
+    /// closest to its deadline, with all times multiplied by a factor in units of
+    /// [`FACTOR_UNIT`]. `None` if that cannot be analysed, or a response has no bound.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn responses_at(
+        &self,
+        priorities: &[u32],
+        factor: u64,
+    ) -> Result<Option<Vec<(Time, Time)>>, ScheduleError> {
+        let sets = self.to_task_sets(priorities)?;
+        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
+        let Some((resources, transactions)) = scaled(&resources, &transactions, factor.max(1))
+        else {
+            return Ok(None);
+        };
+        let Ok(analysis) = analyse_sequences(&resources, &transactions) else {
+            return Ok(None);
+        };
+        let each = transactions
+            .iter()
+            .zip(&analysis.responses)
+            .map(|(it, responses)| {
+                let steps = it.steps.iter().zip(responses).map(|(step, response)| {
+                    let deadline = step.deadline.unwrap_or(it.deadline);
+                    let time = response.time()?;
+                    Some((i128::from(deadline) - i128::from(time), time, deadline))
+                });
+                let tightest = steps.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+                Some((tightest.1.div_ceil(FACTOR_UNIT), tightest.2 / FACTOR_UNIT))
+            });
+        Ok(each.collect())
+    }
+
+    /// Returns the operation that is late first if all times grow above a factor of
+    /// [`greatest_factor`](Self::greatest_factor), in the same units; `None` if that is a message,
+    /// or cannot be analysed.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn bottleneck(
+        &self,
+        priorities: &[u32],
+        factor: u64,
+    ) -> Result<Option<usize>, ScheduleError> {
+        let sets = self.to_task_sets(priorities)?;
+        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
+        let above = factor.saturating_add(1);
+        let Some((resources, transactions)) = scaled(&resources, &transactions, above) else {
+            return Ok(None);
+        };
+        let Ok(analysis) = analyse_sequences(&resources, &transactions) else {
+            return Ok(None);
+        };
+        for ((it, responses), named) in transactions
+            .iter()
+            .zip(&analysis.responses)
+            .zip(&sets.transactions)
+        {
+            let steps = it.steps.iter().zip(responses).zip(&named.works);
+            for ((step, response), work) in steps {
+                if !response.meets(step.deadline.unwrap_or(it.deadline)) {
+                    return Ok(work.executed());
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the greatest execution time of one operation with which all deadlines are met with
@@ -55,7 +125,8 @@ impl Schedule {
 fn fits(resources: &[Resource], transactions: &[Transaction]) -> bool {
     match analyse_sequences(resources, transactions) {
         Ok(analysis) => analysis.schedulable,
-        Err(AnalysisError::TooComplex | AnalysisError::TooLarge | _) => false,
+        // Times of the search that are too great for the analysis do not fit.
+        Err(_) => false,
     }
 }
 

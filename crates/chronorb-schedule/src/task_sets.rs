@@ -1,6 +1,10 @@
 //! The task sets of a schedule, for `chronorb-sched`.
 
-use chronorb_sched::{Resource, Step, Task, Time, Transaction};
+use std::collections::HashMap;
+
+use chronorb_sched::{Resource, Step, StepSection, Task, Time, Transaction};
+
+use crate::schedule::Schedule;
 
 /// The resources and transactions of a schedule.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -87,6 +91,46 @@ impl TaskSets {
     pub fn analysed_transactions(&self) -> Vec<Transaction> {
         let transactions = self.transactions.iter();
         transactions.map(|it| it.transaction.clone()).collect()
+    }
+
+    /// Returns the critical sections of all steps, for
+    /// [`simulate_transactions`](chronorb_sched::simulate_transactions): an operation takes its
+    /// locks one after another, once in each transaction, from the start of its first step on. A
+    /// lock of one name is another one on each node. What exceeds a step is left to the next one.
+    pub fn sections(&self, schedule: &Schedule) -> Vec<StepSection> {
+        let mut locks: HashMap<(usize, &str), usize> = HashMap::new();
+        let mut sections = Vec::new();
+        for (number, it) in self.transactions.iter().enumerate() {
+            // The next lock of each operation.
+            let mut next: HashMap<usize, usize> = HashMap::new();
+            for (position, (step, work)) in it.transaction.steps.iter().zip(&it.works).enumerate() {
+                let Some(operation) = work.executed() else {
+                    continue;
+                };
+                let executed = &schedule.operations[operation];
+                let node = schedule.processors[executed.processor].node;
+                let next = next.entry(operation).or_insert(0);
+                let mut start = 0;
+                while let Some(used) = executed.locks.get(*next) {
+                    let end: Time = start + used.time;
+                    if end > step.cost {
+                        break;
+                    }
+                    let count = locks.len();
+                    let lock = *locks.entry((node, &used.lock)).or_insert(count);
+                    sections.push(StepSection {
+                        transaction: number,
+                        step: position,
+                        lock,
+                        start,
+                        length: used.time,
+                    });
+                    start = end;
+                    *next += 1;
+                }
+            }
+        }
+        sections
     }
 
     /// Returns the steps of one resource as independent tasks, with the index of the transaction

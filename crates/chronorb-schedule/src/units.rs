@@ -10,7 +10,16 @@ pub(crate) const A_PERIOD: &str = "a period such as \"50 ms\", or a rate such as
 pub(crate) const A_RATE: &str = "a rate such as \"100 Mbit\" or \"2.5 Gbit\"";
 
 /// Returns the nanoseconds of a text such as `2 ms`; fractions of a nanosecond are rounded up.
-pub(crate) fn parse_time(text: &str) -> Option<Time> {
+/// `None` if it is no time, or exceeds 64 bits.
+///
+/// # Example
+/// ```
+/// use chronorb_schedule::parse_time;
+///
+/// assert_eq!(parse_time("2.5 ms"), Some(2_500_000));
+/// assert_eq!(parse_time("soon"), None);
+/// ```
+pub fn parse_time(text: &str) -> Option<Time> {
     let (number, unit) = number_and_unit(text)?;
     let nanos = match unit {
         "ns" => 1,

@@ -1,13 +1,54 @@
-//! `chronorb sched`: execution times for schedules.
+//! `chronorb sched`: schedules analysed, assigned, simulated, and measured.
 
+mod assign;
+mod check;
+mod explain;
 mod learn;
+mod page;
+mod progress;
+mod simulate;
+mod source;
+mod text;
+
+use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use learn::{LearnArguments, LearnError};
+use crate::status;
+use assign::AssignArguments;
+use check::CheckArguments;
+use explain::ExplainArguments;
+use learn::LearnArguments;
+use simulate::SimulateArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedCommand {
+    /// Find out whether all operations of a schedule meet their deadlines.
+    ///
+    /// Shows for each operation its priority, the longest time until it ends, and the time that is
+    /// left until its deadline; for what is late, the values that would fit. Does not depend on
+    /// this machine: the schedule can be for another one.
+    #[command(after_help = check::EXAMPLES)]
+    Check(CheckArguments),
+
+    /// Assign priorities, bands and lanes, and write them as a lock file.
+    ///
+    /// The lock file is the same for the same schedule, and is written only if all deadlines are
+    /// met. Programs start from it.
+    #[command(after_help = assign::EXAMPLES)]
+    Assign(AssignArguments),
+
+    /// Run a schedule in virtual time.
+    ///
+    /// Each job takes the whole execution time of its operation. Shows the jobs that met and missed
+    /// their deadlines, and the longest responses beside those of the analysis.
+    #[command(after_help = simulate::EXAMPLES)]
+    Simulate(SimulateArguments),
+
+    /// Show the parts of an operation's longest response.
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(ExplainArguments),
+
     /// Write the execution times that a running ORB has measured into a schedule.
     ///
     /// Takes the longest execution of each operation from the monitor of an ORB that was started
@@ -18,10 +59,14 @@ pub(crate) enum SchedCommand {
 }
 
 impl SchedCommand {
-    /// Runs the command.
-    pub(crate) fn run(self) -> Result<(), LearnError> {
+    /// Runs the command, and returns the exit status.
+    pub(crate) fn run(self) -> ExitCode {
         match self {
-            Self::Learn(arguments) => learn::run(&arguments),
+            Self::Check(arguments) => status(check::run(&arguments)),
+            Self::Assign(arguments) => status(assign::run(&arguments)),
+            Self::Simulate(arguments) => status(simulate::run(&arguments)),
+            Self::Explain(arguments) => status(explain::run(&arguments)),
+            Self::Learn(arguments) => status(learn::run(&arguments)),
         }
     }
 }

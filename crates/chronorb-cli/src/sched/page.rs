@@ -1,0 +1,317 @@
+//! Pages of schedules: responses against deadlines, breakdown utilisation, Gantt charts.
+
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit};
+use chronorb_sched::BILLION;
+use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, StepWork, Time, readable_time};
+
+use super::check::Verdict;
+use super::simulate::{Run, synchronous};
+use super::text::{factor, late_text, percent, response};
+
+/// Returns the page of an analysis.
+pub(super) fn of_verdict(
+    file: &str,
+    schedule: &Schedule,
+    assignment: &Assignment,
+    verdict: &Verdict,
+) -> Document {
+    let lead = if assignment.analysis.feasible {
+        format!(
+            "All {} operations meet their deadlines. All times can grow by the factor {}.",
+            schedule.operations.len(),
+            factor(verdict.factor)
+        )
+    } else {
+        format!(
+            "{} of {} operations are late. With all times by the factor {} it would fit.",
+            verdict.late.len(),
+            schedule.operations.len(),
+            factor(verdict.factor)
+        )
+    };
+    let late = verdict.late.iter().map(|late| late_text(schedule, late));
+    let page = Document::new(format!("Schedule {file}"))
+        .lead(lead)
+        .caveats(late)
+        .part(
+            "Responses and deadlines",
+            [responses(schedule, assignment)],
+            [operations(schedule, assignment)],
+        )
+        .part(
+            "Utilisation and breakdown",
+            [
+                utilisation(assignment, verdict),
+                growth(schedule, assignment, verdict),
+            ],
+            [],
+        );
+    let window = gantt_window(assignment);
+    let run = synchronous(schedule, assignment, window).unwrap_or_default();
+    page.part(
+        "From a synchronous start",
+        gantt(schedule, assignment, &run),
+        [],
+    )
+    .notes(schedule.notes.iter().cloned())
+    .commands(format!("chronorb sched check {file} --report FILE"))
+}
+
+/// Returns the page of a simulation.
+pub(super) fn of_run(
+    file: &str,
+    schedule: &Schedule,
+    assignment: &Assignment,
+    run: &Run,
+) -> Document {
+    let (met, missed) = (run.steps.iter().flatten()).fold((0, 0), |(met, missed), counts| {
+        (met + counts.met, missed + counts.missed)
+    });
+    Document::new(format!("Schedule {file}, simulated"))
+        .lead(format!(
+            "{} of virtual time: {met} steps of jobs met their deadlines, and {missed} missed them.",
+            readable_time(run.window)
+        ))
+        .part("Slices of execution", gantt(schedule, assignment, run), [])
+        .part("Longest responses", [], [simulated(schedule, assignment, run)])
+        .notes(schedule.notes.iter().cloned())
+        .commands(format!("chronorb sched simulate {file} --report FILE"))
+}
+
+fn operations(schedule: &Schedule, assignment: &Assignment) -> Table {
+    let columns = [
+        "lane",
+        "priority",
+        "wcet",
+        "response",
+        "deadline",
+        "of the deadline",
+    ];
+    let lines = assignment.lanes.iter().flat_map(|lane| {
+        lane.operations.iter().map(|number| {
+            let operation = &schedule.operations[*number];
+            let result = &assignment.analysis.operations[*number];
+            let part = result.response.time().map_or_else(
+                || "-".to_owned(),
+                |time| {
+                    let deadline = u128::from(result.deadline.max(1));
+                    percent((u128::from(time) * BILLION).div_ceil(deadline))
+                },
+            );
+            let cells = vec![
+                lane.name.clone(),
+                assignment.priority(*number).to_string(),
+                readable_time(operation.cost),
+                response(result.response),
+                readable_time(result.deadline),
+                part,
+            ];
+            (operation.name.clone(), cells)
+        })
+    });
+    Table::new("operation", columns, lines)
+}
+
+fn simulated(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Table {
+    let mut lines = Vec::new();
+    for (number, named) in assignment.task_sets.transactions.iter().enumerate() {
+        for (step, it) in named.transaction.steps.iter().enumerate() {
+            let counts = &run.steps[number][step];
+            let cells = vec![
+                assignment.task_sets.resources[it.resource].name.clone(),
+                counts.met.to_string(),
+                counts.missed.to_string(),
+                readable_time(counts.worst_response),
+                readable_time(it.deadline.unwrap_or(named.transaction.deadline)),
+            ];
+            let name = super::simulate::step_name(schedule, assignment, (number, step));
+            lines.push((name, cells));
+        }
+    }
+    Table::new(
+        "step",
+        ["resource", "met", "missed", "response", "deadline"],
+        lines,
+    )
+}
+
+/// Bars of responses with strokes at their deadlines.
+fn responses(schedule: &Schedule, assignment: &Assignment) -> Chart {
+    let order: Vec<_> = assignment
+        .lanes
+        .iter()
+        .flat_map(|lane| &lane.operations)
+        .collect();
+    let shown = &order[..order.len().min(MOST_ROWS)];
+    let names = shown
+        .iter()
+        .map(|it| shortened(&schedule.operations[**it].name));
+    let micros = |time: Time| time as f64 / 1e3;
+    let result = |it: &&usize| &assignment.analysis.operations[**it];
+    let times = shown
+        .iter()
+        .map(|it| result(it).response.time().map(micros));
+    let deadlines = shown.iter().map(|it| Some(micros(result(it).deadline)));
+    Chart::new(
+        "Longest responses, each with its deadline, the most urgent operations first",
+        Axis::groups("", names),
+        Axis::log("time from the arrival", Unit::Time),
+    )
+    .series([
+        Series::of_groups(Mark::Bars, "response", times).colour(0),
+        Series::of_groups(Mark::Strokes, "deadline", deadlines).colour(3),
+    ])
+}
+
+/// Bars of the utilisation, as it is and at the breakdown.
+fn utilisation(assignment: &Assignment, verdict: &Verdict) -> Chart {
+    let sets = &assignment.task_sets;
+    let names = sets.resources.iter().map(|it| shortened(&it.name));
+    let used = || {
+        let results = assignment.analysis.resources.iter();
+        results.map(|it| it.utilisation as f64 / BILLION as f64 * 100.0)
+    };
+    let grown = verdict.factor as f64 / FACTOR_UNIT as f64;
+    Chart::new(
+        "Utilisation of processors and links, and with all times multiplied by the greatest factor \
+         that fits",
+        Axis::groups("", names),
+        Axis::linear("utilisation", Unit::Percent),
+    )
+    .series([
+        Series::of_groups(Mark::Bars, "used", used().map(Some)).colour(0),
+        Series::of_groups(
+            Mark::Bars,
+            "at the breakdown",
+            used().map(|it| Some(it * grown)),
+        )
+        .colour(1),
+    ])
+}
+
+/// Lines of responses, in percent of their deadlines, against the factor of all times.
+fn growth(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> Chart {
+    let ranks = assignment.band_ranks();
+    let transactions = &assignment.task_sets.transactions;
+    let mut lines = vec![Vec::new(); transactions.len()];
+    for point in 1..=POINTS {
+        let factor = verdict.factor * point / POINTS;
+        let Ok(Some(times)) = schedule.responses_at(&ranks, factor) else {
+            continue;
+        };
+        for (line, (time, deadline)) in lines.iter_mut().zip(times) {
+            let x = factor as f64 / FACTOR_UNIT as f64;
+            line.push((x, time as f64 / deadline.max(1) as f64 * 100.0));
+        }
+    }
+    let mut series: Vec<_> = transactions.iter().zip(lines).collect();
+    let end = |line: &Vec<(f64, f64)>| line.last().map_or(0.0, |point| point.1);
+    series.sort_by(|(_, a), (_, b)| end(b).total_cmp(&end(a)));
+    let series = series.into_iter().take(chronorb_report::chart::COLOURS);
+    Chart::new(
+        "Longest responses if all times grow, for the transactions that come closest to their \
+         deadlines",
+        Axis::linear("factor of all times", Unit::Number),
+        Axis::linear("of the deadline", Unit::Percent),
+    )
+    .series(series.map(|(it, line)| Series::new(Mark::Line, shortened(&it.name), line)))
+}
+
+/// A chart for each processor and link, with a row for each operation or message.
+fn gantt(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Vec<Chart> {
+    let sets = &assignment.task_sets;
+    let mut charts = Vec::new();
+    for (resource, it) in sets.resources.iter().enumerate() {
+        // The rows, the most urgent one last, which is at the top.
+        let mut rows: Vec<(u32, String)> = Vec::new();
+        for named in &sets.transactions {
+            for (step, work) in named.transaction.steps.iter().zip(&named.works) {
+                let row = (step.priority, row_name(schedule, *work, &named.name));
+                if step.resource == resource && !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
+        }
+        rows.sort();
+        let rows: Vec<_> = rows
+            .into_iter()
+            .rev()
+            .take(MOST_ROWS)
+            .rev()
+            .map(|row| row.1)
+            .collect();
+        let end = gantt_window(assignment).min(run.window);
+        let (mut free, mut locked) = (Vec::new(), Vec::new());
+        for slice in run.slices.iter().filter(|slice| slice.start < end) {
+            let named = &sets.transactions[slice.transaction];
+            let name = row_name(schedule, named.works[slice.step], &named.name);
+            let row = rows.iter().position(|row| *row == name);
+            let is_here = named.transaction.steps[slice.step].resource == resource;
+            let Some(row) = row.filter(|_| is_here) else {
+                continue;
+            };
+            let points = if slice.locked { &mut locked } else { &mut free };
+            let micros = |time: Time| time.min(end) as f64 / 1e3;
+            points.extend([
+                (micros(slice.start), row as f64),
+                (micros(slice.end), row as f64),
+            ]);
+            if free.len() + locked.len() > MOST_POINTS {
+                break;
+            }
+        }
+        let names = rows.iter().map(|row| shortened(row));
+        let chart = Chart::new(
+            format!("{}: the most urgent work is at the top", it.name),
+            Axis::linear("virtual time", Unit::Time),
+            Axis::groups("", names),
+        );
+        charts.push(chart.series([
+            Series::new(Mark::Spans, "runs", free).colour(0),
+            Series::new(Mark::Spans, "holds a lock", locked).colour(3),
+        ]));
+    }
+    charts
+}
+
+fn row_name(schedule: &Schedule, work: StepWork, transaction: &str) -> String {
+    match work {
+        StepWork::Execution { operation } => schedule.operations[operation].name.clone(),
+        StepWork::Request { operation } | StepWork::Reply { operation } => {
+            format!("messages of {}", schedule.operations[operation].name)
+        }
+        StepWork::Message => format!("message of {transaction}"),
+    }
+}
+
+/// Returns the time that a Gantt chart shows: the longest period, but not too many of the shortest.
+fn gantt_window(assignment: &Assignment) -> Time {
+    let periods = || {
+        assignment
+            .task_sets
+            .transactions
+            .iter()
+            .map(|it| it.transaction.period)
+    };
+    let longest = periods().max().unwrap_or(1);
+    let shortest = periods().min().unwrap_or(1);
+    longest.min(shortest.saturating_mul(60))
+}
+
+/// Returns a name that leaves room for the chart.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 24;
+    let count = name.chars().count();
+    if count <= LONGEST {
+        return name.to_owned();
+    }
+    let end: String = name.chars().skip(count - LONGEST + 1).collect();
+    format!("…{end}")
+}
+
+/// The rows of a chart.
+const MOST_ROWS: usize = 16;
+/// The ends of slices in a chart.
+const MOST_POINTS: usize = 8_000;
+/// The factors of a line.
+const POINTS: u64 = 24;

@@ -1,0 +1,267 @@
+//! Schedules as text and as JSON.
+
+use std::fmt::Write as _;
+
+use chronorb_sched::{BILLION, Response};
+use chronorb_schedule::{Assignment, FACTOR_UNIT, PriorityRule, Schedule, Time, readable_time};
+use serde_json::{Value, json};
+
+use super::check::{Late, Verdict};
+
+/// Renders a verdict for people.
+pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> String {
+    let mut text = format!(
+        "{} operations, {} transactions, {} resources; priorities {}\n\n",
+        schedule.operations.len(),
+        assignment.task_sets.transactions.len(),
+        assignment.task_sets.resources.len(),
+        rule(schedule.rules.priorities),
+    );
+    text += &operations(schedule, assignment);
+    text.push('\n');
+    for (resource, result) in assignment
+        .task_sets
+        .resources
+        .iter()
+        .zip(&assignment.analysis.resources)
+    {
+        let _ = writeln!(
+            text,
+            "{}: used {}",
+            resource.name,
+            percent(result.utilisation)
+        );
+    }
+    if assignment.analysis.feasible {
+        let _ = write!(
+            text,
+            "all times can grow by the factor {}",
+            factor(verdict.factor)
+        );
+    } else {
+        let _ = write!(
+            text,
+            "with all times by the factor {} it would fit",
+            factor(verdict.factor)
+        );
+    }
+    if let Some(operation) = verdict.bottleneck {
+        let name = &schedule.operations[operation].name;
+        let _ = write!(text, "; {name} is late first");
+    }
+    text.push('\n');
+    for note in &schedule.notes {
+        let _ = write!(text, "\nnote: {note}");
+    }
+    for late in &verdict.late {
+        let _ = write!(text, "\nlate: {}", late_text(schedule, late));
+    }
+    if assignment.analysis.feasible {
+        text.push_str("\nfits: all deadlines are met");
+    }
+    text
+}
+
+/// Returns what is late, by how much, and what would fit.
+pub(super) fn late_text(schedule: &Schedule, late: &Late) -> String {
+    let operation = &schedule.operations[late.operation];
+    let mut text = match late.response {
+        Response::Bounded(response) => format!(
+            "{}: it can take {}, {} more than its deadline of {}",
+            operation.name,
+            readable_time(response),
+            readable_time(response.saturating_sub(late.deadline)),
+            readable_time(late.deadline),
+        ),
+        Response::Unbounded => format!(
+            "{}: its response has no bound: it and more urgent work exceed its processor, {}",
+            operation.name, schedule.processors[operation.processor].name
+        ),
+    };
+    let mut fits = late.fits.iter().peekable();
+    if fits.peek().is_none() {
+        text += ": no execution time of one operation alone makes it fit";
+    }
+    for (number, (other, cost)) in fits.enumerate() {
+        let it = &schedule.operations[*other];
+        let _ = write!(
+            text,
+            "{} {} of {} instead of {}",
+            if number == 0 { ": a wcet of" } else { ", or" },
+            readable_time_down(*cost),
+            it.name,
+            readable_time(it.cost),
+        );
+    }
+    if !late.fits.is_empty() {
+        text += " would fit";
+    }
+    text
+}
+
+/// Returns a time that is not longer than it is.
+fn readable_time_down(time: Time) -> String {
+    let unit = match time {
+        0..1_000_000 => 1,
+        1_000_000..1_000_000_000 => 1_000,
+        _ => 1_000_000,
+    };
+    readable_time(time / unit * unit)
+}
+
+fn operations(schedule: &Schedule, assignment: &Assignment) -> String {
+    let mut rows = vec![TITLES.map(str::to_owned)];
+    for lane in &assignment.lanes {
+        for number in &lane.operations {
+            let operation = &schedule.operations[*number];
+            let result = &assignment.analysis.operations[*number];
+            let period = operation
+                .period
+                .map_or_else(|| "-".to_owned(), readable_time);
+            rows.push([
+                operation.name.clone(),
+                schedule.processors[lane.processor].name.clone(),
+                lane.name.clone(),
+                assignment.priority(*number).to_string(),
+                readable_time(operation.cost),
+                period,
+                response(result.response),
+                readable_time(result.deadline),
+                slack(result.slack()),
+            ]);
+        }
+    }
+    table(&rows)
+}
+
+/// Renders rows, of which the first one has the titles.
+pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
+            // Names are on the left, figures on the right.
+            let is_name = number < 3.min(N - 1) && !cell.starts_with(|c: char| c.is_ascii_digit());
+            let _ = if is_name {
+                write!(line, "{cell:<width$}  ")
+            } else {
+                write!(line, "{cell:>width$}  ")
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Renders a response.
+pub(super) fn response(response: Response) -> String {
+    response
+        .time()
+        .map_or_else(|| "unbounded".to_owned(), readable_time)
+}
+
+fn slack(slack: Option<i128>) -> String {
+    let Some(slack) = slack else {
+        return "-".to_owned();
+    };
+    let time = Time::try_from(slack.unsigned_abs()).unwrap_or(Time::MAX);
+    let sign = if slack < 0 { "-" } else { "" };
+    format!("{sign}{}", readable_time(time))
+}
+
+/// Renders billionths as a percentage, rounded up.
+pub(super) fn percent(billionths: u128) -> String {
+    let tenths = (billionths * 1_000).div_ceil(BILLION);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// Renders a factor, rounded down.
+pub(super) fn factor(factor: u64) -> String {
+    format!("{}.{:04}", factor / FACTOR_UNIT, factor % FACTOR_UNIT)
+}
+
+const fn rule(rule: PriorityRule) -> &'static str {
+    match rule {
+        PriorityRule::DeadlineMonotonic => "by deadline",
+        PriorityRule::RateMonotonic => "by rate",
+        PriorityRule::Optimal => "by Audsley's algorithm",
+        PriorityRule::Declared => "as declared",
+    }
+}
+
+const TITLES: [&str; 9] = [
+    "OPERATION",
+    "PROCESSOR",
+    "LANE",
+    "PRIORITY",
+    "WCET",
+    "PERIOD",
+    "RESPONSE",
+    "DEADLINE",
+    "SLACK",
+];
+
+/// Renders a verdict for programs.
+pub(super) fn verdict_object(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    verdict: &Verdict,
+) -> Value {
+    let operations = (0..schedule.operations.len()).map(|number| {
+        let operation = &schedule.operations[number];
+        let result = &assignment.analysis.operations[number];
+        let mut lanes = assignment.lanes.iter();
+        let lane = lanes.find(|lane| lane.operations.contains(&number));
+        json!({
+            "name": operation.name,
+            "node": schedule.nodes[schedule.processors[operation.processor].node].name,
+            "processor": schedule.processors[operation.processor].name,
+            "lane": lane.map(|lane| &lane.name),
+            "priority": assignment.priority(number),
+            "wcet_ns": operation.cost,
+            "period_ns": operation.period,
+            "response_ns": result.response.time(),
+            "deadline_ns": result.deadline,
+            "slack_ns": result.slack().and_then(|slack| i64::try_from(slack).ok()),
+            "on_time": result.is_on_time(),
+        })
+    });
+    let resources = assignment
+        .task_sets
+        .resources
+        .iter()
+        .zip(&assignment.analysis.resources);
+    let resources = resources.map(|(resource, result)| {
+        json!({
+            "name": resource.name,
+            "utilisation": result.utilisation as f64 / BILLION as f64,
+        })
+    });
+    let late = verdict.late.iter().map(|late| {
+        let fits = late.fits.iter().map(|(operation, cost)| {
+            json!({ "operation": schedule.operations[*operation].name, "wcet_ns": cost })
+        });
+        json!({
+            "operation": schedule.operations[late.operation].name,
+            "fits": fits.collect::<Vec<_>>(),
+            "text": late_text(schedule, late),
+        })
+    });
+    json!({
+        "version": 1,
+        "fits": assignment.analysis.feasible,
+        "factor": verdict.factor as f64 / FACTOR_UNIT as f64,
+        "bottleneck": verdict.bottleneck.map(|operation| &schedule.operations[operation].name),
+        "resources": resources.collect::<Vec<_>>(),
+        "operations": operations.collect::<Vec<_>>(),
+        "late": late.collect::<Vec<_>>(),
+        "notes": schedule.notes,
+    })
+}
