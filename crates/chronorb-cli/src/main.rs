@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Ior(command) => command.run(config),
         Command::Ns(command) => command.run(config),
         Command::Rio(command) => command.run(),
-        Command::Sched(command) => command.run(),
+        Command::Sched(command) => status(command.run()),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
         Command::RioGuardian => status(rio::guardian_main()),

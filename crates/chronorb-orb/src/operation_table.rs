@@ -9,8 +9,8 @@ use std::collections::HashMap;
 ///
 /// The code generator searches for it, so that no two names share a slot. A lookup takes the same
 /// few steps whatever the number of operations: the hash selects a bucket, the bucket's
-/// displacement gives the slot, and one comparison tells whether the slot has the name. A slot has 8
-/// bytes and leads to the name at once, so that a large table takes few cache lines.
+/// displacement gives the slot, and one comparison tells whether the slot has the name. A slot has
+/// 8 bytes and leads to the name at once, so that a large table takes few cache lines.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationTable {
     seed: u64,

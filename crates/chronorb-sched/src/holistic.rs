@@ -413,7 +413,8 @@ fn number_families(states: &mut [StepState]) {
     }
 }
 
-/// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is above.
+/// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is
+/// above.
 fn bounded(
     base: Option<Time>,
     limit: Time,

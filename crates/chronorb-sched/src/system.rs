@@ -73,7 +73,8 @@ pub struct StepSlice {
 /// The result of a simulation of transactions.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SystemResult {
-    /// The jobs of each step of each transaction. Responses are from the arrival of the transaction.
+    /// The jobs of each step of each transaction. Responses count from the arrival of the
+    /// transaction.
     pub steps: Vec<Vec<JobCounts>>,
     /// The slices in the order of their ends, if they are recorded.
     pub slices: Vec<StepSlice>,
@@ -504,9 +505,9 @@ fn sections(
     let mut ceilings = vec![0; locks.len()];
     for it in &rules.sections {
         let transaction = transactions.get(it.transaction);
-        let transaction = transaction.ok_or(no_such("transaction", it.transaction))?;
+        let transaction = transaction.ok_or_else(|| no_such("transaction", it.transaction))?;
         let step = transaction.steps.get(it.step);
-        let step = step.ok_or(no_such("step", it.step))?;
+        let step = step.ok_or_else(|| no_such("step", it.step))?;
         let end = it.start.checked_add(it.length);
         if it.length == 0 || end.is_none_or(|end| end > step.cost) {
             return Err(no_such("section within step", it.step));

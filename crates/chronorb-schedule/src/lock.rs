@@ -285,18 +285,18 @@ impl fmt::Display for LockFile {
             "# Written by `chronorb sched assign`. Do not edit: change the schedule."
         )?;
         writeln!(f, "version = 1")?;
-        writeln!(f, "input = {}", Quoted(&self.input))?;
+        writeln!(f, "input = {}", BasicString(&self.input))?;
         for it in &self.bands {
             writeln!(f, "\n[[band]]\nlow = {}\nhigh = {}", it.low, it.high)?;
             writeln!(f, "priority = {}", it.priority)?;
         }
         for it in &self.lanes {
-            writeln!(f, "\n[[lane]]\nname = {}", Quoted(&it.name))?;
+            writeln!(f, "\n[[lane]]\nname = {}", BasicString(&it.name))?;
             writeln!(
                 f,
                 "node = {}\nprocessor = {}",
-                Quoted(&it.node),
-                Quoted(&it.processor)
+                BasicString(&it.node),
+                BasicString(&it.processor)
             )?;
             if let Some(cpu) = it.cpu {
                 writeln!(f, "cpu = {cpu}")?;
@@ -304,14 +304,14 @@ impl fmt::Display for LockFile {
             writeln!(f, "priority = {}\nthreads = {}", it.priority, it.threads)?;
         }
         for it in &self.operations {
-            writeln!(f, "\n[[operation]]\nname = {}", Quoted(&it.name))?;
-            writeln!(f, "interface = {}", Quoted(&it.interface))?;
-            writeln!(f, "operation = {}", Quoted(&it.operation))?;
+            writeln!(f, "\n[[operation]]\nname = {}", BasicString(&it.name))?;
+            writeln!(f, "interface = {}", BasicString(&it.interface))?;
+            writeln!(f, "operation = {}", BasicString(&it.operation))?;
             writeln!(
                 f,
                 "node = {}\nlane = {}",
-                Quoted(&it.node),
-                Quoted(&it.lane)
+                BasicString(&it.node),
+                BasicString(&it.lane)
             )?;
             writeln!(
                 f,
@@ -330,8 +330,13 @@ impl fmt::Display for LockFile {
             )?;
         }
         for it in &self.activities {
-            writeln!(f, "\n[[activity]]\nname = {}", Quoted(&it.name))?;
-            writeln!(f, "node = {}\npriority = {}", Quoted(&it.node), it.priority)?;
+            writeln!(f, "\n[[activity]]\nname = {}", BasicString(&it.name))?;
+            writeln!(
+                f,
+                "node = {}\npriority = {}",
+                BasicString(&it.node),
+                it.priority
+            )?;
             writeln!(
                 f,
                 "period_ns = {}\ndeadline_ns = {}",
@@ -342,7 +347,7 @@ impl fmt::Display for LockFile {
             writeln!(
                 f,
                 "\n[[class]]\nlink = {}\npriority = {}",
-                Quoted(&it.link),
+                BasicString(&it.link),
                 it.priority
             )?;
             writeln!(f, "period_ns = {}\nmessages = {}", it.period, it.messages)?;
@@ -353,9 +358,9 @@ impl fmt::Display for LockFile {
 }
 
 /// A basic string of TOML.
-struct Quoted<'a>(&'a str);
+struct BasicString<'a>(&'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for BasicString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
         for c in self.0.chars() {

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use crate::error::Mistakes;
 use crate::schedule::LockUse;
-use crate::table::{Placed, Table, Value, parsed, text};
+use crate::table::{Table, Value, WithSpan, parsed, text};
 use crate::units::{A_TIME, parse_time};
 use crate::values::{Location, MAX_PRIORITY, MessageLength, corba_priority};
 
@@ -23,7 +23,7 @@ pub(crate) struct RawOperation {
     pub(crate) line: usize,
     pub(crate) span: Range<usize>,
     pub(crate) location: Location,
-    pub(crate) lane: Option<Placed<String>>,
+    pub(crate) lane: Option<WithSpan<String>>,
     pub(crate) cost: Option<Time>,
     /// Whether a cost is given, and is a mistake.
     pub(crate) has_bad_cost: bool,
@@ -43,13 +43,13 @@ pub(crate) struct RawOperation {
 /// A call before its references are resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct RawCall {
-    pub(crate) operation: Placed<String>,
+    pub(crate) operation: WithSpan<String>,
     pub(crate) count: u32,
     pub(crate) oneway: bool,
     pub(crate) before: Option<Time>,
-    pub(crate) link: Option<Placed<String>>,
-    pub(crate) request: Option<Placed<MessageLength>>,
-    pub(crate) reply: Option<Placed<MessageLength>>,
+    pub(crate) link: Option<WithSpan<String>>,
+    pub(crate) request: Option<WithSpan<MessageLength>>,
+    pub(crate) reply: Option<WithSpan<MessageLength>>,
 }
 
 /// Reads the operations of a file; `origin` is the name of an included one.

@@ -13,7 +13,7 @@ use crate::schedule::{
     Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, Messages, Node, Operation,
     PriorityRule, Processor, Rules, Schedule, Time,
 };
-use crate::table::{Placed, Table, Value, text, unknown};
+use crate::table::{Table, Value, WithSpan, text, unknown};
 use crate::values::{Location, MAX_PRIORITY, MessageLength, corba_priority};
 
 impl Schedule {
@@ -531,7 +531,7 @@ impl Reader<'_> {
 
     fn link_between(
         &mut self,
-        name: Option<&Placed<String>>,
+        name: Option<&WithSpan<String>>,
         from: usize,
         to: usize,
         span: &Range<usize>,
@@ -573,7 +573,7 @@ impl Reader<'_> {
     fn message(
         &mut self,
         link: usize,
-        given: Option<&Placed<MessageLength>>,
+        given: Option<&WithSpan<MessageLength>>,
         max_size: Option<u64>,
         key: &str,
         span: &Range<usize>,
@@ -754,7 +754,7 @@ impl Reader<'_> {
         Some(0)
     }
 
-    fn find_node(&mut self, name: &Placed<String>) -> Option<usize> {
+    fn find_node(&mut self, name: &WithSpan<String>) -> Option<usize> {
         let nodes = &self.schedule.nodes;
         let node = nodes.iter().position(|node| node.name == name.value);
         if node.is_none() {
@@ -821,7 +821,7 @@ impl Reader<'_> {
 fn is_new(
     names: &mut HashMap<String, ()>,
     kind: &str,
-    name: &Placed<String>,
+    name: &WithSpan<String>,
     mistakes: &mut Mistakes<'_>,
 ) -> bool {
     let is_new = names.insert(name.value.clone(), ()).is_none();

@@ -23,8 +23,8 @@ pub struct Schedule {
     pub transactions: Vec<DeclaredTransaction>,
     /// Remarks on the files, which are no mistakes.
     pub notes: Vec<String>,
-    /// The digest of the text of all files, in hexadecimal: `siphash128:…`. It detects changes, and
-    /// protects against nobody.
+    /// The digest of the text of all files, in hexadecimal: `siphash128:…`. It detects changes by
+    /// mistake, and no forgery.
     pub digest: String,
 }
 

@@ -15,7 +15,7 @@ pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// A value of the model, with the place of its text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Placed<T> {
+pub(crate) struct WithSpan<T> {
     pub(crate) value: T,
     pub(crate) span: Range<usize>,
 }
@@ -61,7 +61,7 @@ impl<'a, 't> Table<'a, 't> {
         &self,
         key: &'static str,
         mistakes: &mut Mistakes<'_>,
-    ) -> Option<Placed<String>> {
+    ) -> Option<WithSpan<String>> {
         let value = self.take(key)?;
         text(value, &format!("{key} has to be a text"), mistakes)
     }
@@ -71,7 +71,7 @@ impl<'a, 't> Table<'a, 't> {
         &self,
         key: &'static str,
         mistakes: &mut Mistakes<'_>,
-    ) -> Option<Placed<String>> {
+    ) -> Option<WithSpan<String>> {
         if !self.table.contains_key(key) {
             self.taken.borrow_mut().push(key);
             mistakes.add(&self.span, format!("{key} is missing"));
@@ -233,11 +233,11 @@ pub(crate) fn text(
     value: &Value<'_>,
     problem: &str,
     mistakes: &mut Mistakes<'_>,
-) -> Option<Placed<String>> {
+) -> Option<WithSpan<String>> {
     let span = value.span();
     match value.get_ref() {
         DeValue::String(text) if !text.is_empty() && !text.contains(char::is_control) => {
-            Some(Placed {
+            Some(WithSpan {
                 value: text.to_string(),
                 span,
             })

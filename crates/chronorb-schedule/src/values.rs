@@ -3,14 +3,14 @@
 use chronorb_sched::Time;
 
 use crate::error::Mistakes;
-use crate::table::{Placed, Table, integer, parsed};
+use crate::table::{Table, WithSpan, integer, parsed};
 use crate::units::{A_TIME, parse_time};
 
 /// The node and the processor of an operation or a lane, as they are named.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Location {
-    pub(crate) node: Option<Placed<String>>,
-    pub(crate) processor: Option<Placed<String>>,
+    pub(crate) node: Option<WithSpan<String>>,
+    pub(crate) processor: Option<WithSpan<String>>,
 }
 
 impl Location {
@@ -38,7 +38,7 @@ impl MessageLength {
         table: &Table<'_, '_>,
         key: &'static str,
         mistakes: &mut Mistakes<'_>,
-    ) -> Option<Placed<Self>> {
+    ) -> Option<WithSpan<Self>> {
         let given = table.take(key)?;
         let span = given.span();
         let value = match integer(given) {
@@ -53,7 +53,7 @@ impl MessageLength {
                 Self::Time(time)
             }
         };
-        Some(Placed { value, span })
+        Some(WithSpan { value, span })
     }
 }
 

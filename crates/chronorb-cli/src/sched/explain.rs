@@ -149,7 +149,8 @@ fn explanation(
         let _ = write!(
             text,
             "\n{} on {}\n  waits for what is before it   {}\n  executes                      {}\n  \
-             is blocked by less urgent     {}\n  waits for more urgent work    {}\n  ends after                    {}\n",
+             is blocked by less urgent     {}\n  waits for more urgent work    {}\n  \
+             ends after                    {}\n",
             part.name,
             part.resource,
             readable_time(part.waits),

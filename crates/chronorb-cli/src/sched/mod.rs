@@ -10,11 +10,10 @@ mod simulate;
 mod source;
 mod text;
 
-use std::process::ExitCode;
+use std::error::Error;
 
 use clap::Subcommand;
 
-use crate::status;
 use assign::AssignArguments;
 use check::CheckArguments;
 use explain::ExplainArguments;
@@ -59,14 +58,15 @@ pub(crate) enum SchedCommand {
 }
 
 impl SchedCommand {
-    /// Runs the command, and returns the exit status.
-    pub(crate) fn run(self) -> ExitCode {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<(), Box<dyn Error>> {
         match self {
-            Self::Check(arguments) => status(check::run(&arguments)),
-            Self::Assign(arguments) => status(assign::run(&arguments)),
-            Self::Simulate(arguments) => status(simulate::run(&arguments)),
-            Self::Explain(arguments) => status(explain::run(&arguments)),
-            Self::Learn(arguments) => status(learn::run(&arguments)),
+            Self::Check(arguments) => check::run(&arguments)?,
+            Self::Assign(arguments) => assign::run(&arguments)?,
+            Self::Simulate(arguments) => simulate::run(&arguments)?,
+            Self::Explain(arguments) => explain::run(&arguments)?,
+            Self::Learn(arguments) => learn::run(&arguments)?,
         }
+        Ok(())
     }
 }

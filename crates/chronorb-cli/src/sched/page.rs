@@ -69,11 +69,16 @@ pub(super) fn of_run(
     });
     Document::new(format!("Schedule {file}, simulated"))
         .lead(format!(
-            "{} of virtual time: {met} steps of jobs met their deadlines, and {missed} missed them.",
+            "{} of virtual time: {met} steps of jobs met their deadlines, and {missed} missed \
+             them.",
             readable_time(run.window)
         ))
         .part("Slices of execution", gantt(schedule, assignment, run), [])
-        .part("Longest responses", [], [simulated(schedule, assignment, run)])
+        .part(
+            "Longest responses",
+            [],
+            [simulated(schedule, assignment, run)],
+        )
         .notes(schedule.notes.iter().cloned())
         .commands(format!("chronorb sched simulate {file} --report FILE"))
 }

@@ -30,9 +30,9 @@ use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, sh
 #[cfg(feature = "bidir")]
 use super::connection::call_back;
 use super::connection::{
-    ChannelKind, ClientConnection, ConnectionKey, Failure, HeartbeatPeer, NoConnection, open,
+    ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
-use super::request::{self, NumberHasher, PreparedHeaders};
+use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, NoRoute, Route};
 use crate::call::Operation;
 use crate::core::Core;
@@ -45,10 +45,8 @@ use crate::rtcorba::policies::{
     Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
 };
 use crate::rtcorba::{
-    ClientPolicy, FailoverPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope,
-    request_priority,
+    ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
-use crate::scope;
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -477,49 +475,9 @@ fn prepare(
         oneways,
     };
     if let Some(policy) = effective.failover {
-        watch(&binding, connection_key, &policy, deadline)?;
+        failover::watch(&binding, connection_key, &policy, deadline)?;
     }
     Ok(binding)
-}
-
-/// Has the server of a binding get heartbeats, if the policy wants them and there are none yet.
-#[cold]
-fn watch(
-    binding: &Binding,
-    key: ConnectionKey,
-    policy: &FailoverPolicy,
-    deadline: Deadline,
-) -> Result<(), SystemException> {
-    let (core, connection) = (binding.target.core(), &binding.connection);
-    let heartbeats = &core.client.heartbeats;
-    let Some(heartbeat) = policy.heartbeat else {
-        return Ok(());
-    };
-    if !connection.link().is_stream() || !heartbeats.lacks_peer(&connection.way) {
-        return Ok(());
-    }
-    let own = ConnectionKey {
-        kind: ChannelKind::Exclusive,
-        is_watched: false,
-        ..key
-    };
-    let opened = open(
-        core,
-        &own,
-        (connection.text, connection.code_sets),
-        (deadline, None),
-    );
-    let asking = opened.map_err(|none| match none {
-        NoConnection::Unreachable(why) => because(NO_USABLE_PROFILE, format_args!("{why}")),
-        #[cfg(feature = "access")]
-        NoConnection::Refused => REFUSED_BY_RULES,
-        NoConnection::TooMany => TOO_MANY_CONNECTIONS,
-        NoConnection::Exception(exception) => exception,
-    })?;
-    let (mut message, id) = (scope::frame(), asking.next_request_id());
-    request::write_locate_request(binding, &mut message, id)?;
-    let peer = HeartbeatPeer::new(asking, (message, id), heartbeat, policy);
-    heartbeats.watch(core, &own, peer)
 }
 
 /// Picks the connection for the calls of a binding. Tries the addresses of the route in order of

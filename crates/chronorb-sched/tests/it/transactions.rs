@@ -344,7 +344,8 @@ proptest! {
             prop_assert_eq!(analysis.responses.concat(), expected);
         }
         // The synchronous start is the worst one, and both simulators agree.
-        let system = simulate_transactions(&[Resource::default()], &set, &SystemSimulation::new(480));
+        let rules = SystemSimulation::new(480);
+        let system = simulate_transactions(&[Resource::default()], &set, &rules);
         let single = simulate(&tasks, &Simulation::new(480), |_, _| 0).unwrap();
         let worst: Vec<_> = single.tasks.iter().map(|it| it.worst_response).collect();
         prop_assert_eq!(simulated(&system.unwrap()), worst);

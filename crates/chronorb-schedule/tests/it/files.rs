@@ -1,4 +1,4 @@
-//! What a file may have, and its mistakes.
+//! Schedule files: the values that they may have, and the mistakes that are reported.
 
 use chronorb_schedule::{LockProtocol, PriorityRule, Schedule};
 
@@ -106,13 +106,14 @@ wcet = "2 millis"
 period = 20
 lane = "slow"
 "#;
-    let expected = r#"test.toml: line 3, column 14: priorities has to be "deadline-monotonic", "rate-monotonic", "optimal" or "declared"
-test.toml: line 5, column 1: A::a: wcet, the execution time, is missing
+    let priorities = r#""deadline-monotonic", "rate-monotonic", "optimal" or "declared""#;
+    let first = format!("test.toml: line 3, column 14: priorities has to be {priorities}");
+    let others = r#"test.toml: line 5, column 1: A::a: wcet, the execution time, is missing
 test.toml: line 7, column 1: there is no key "wect": did you mean "wcet"?
 test.toml: line 12, column 8: wcet has to be a time such as "50 us", "2.5 ms" or "1 s"
 test.toml: line 13, column 10: period has to be a period such as "50 ms", or a rate such as "20 Hz"
 test.toml: line 14, column 8: there is no lane "slow""#;
-    assert_eq!(mistakes(text), expected);
+    assert_eq!(mistakes(text), format!("{first}\n{others}"));
 }
 
 #[test]

@@ -278,15 +278,12 @@ pub mod market {
                                 &**servant,
                                 call,
                             )?;
-                            __rt::Scope::with(|scope| {
-                                    scope
-                                        .check(
-                                            &|e| {
-                                                e.write_str(result)?;
-                                                Ok(())
-                                            },
-                                        )
-                                })
+                            __rt::Scope::check(
+                                    &|e| {
+                                        e.write_str(result)?;
+                                        Ok(())
+                                    },
+                                )
                                 .map_err(__rt::reply_error)?;
                             Ok::<
                                 _,
@@ -427,15 +424,12 @@ pub mod market {
                         &__rt::Operation::twoway("around"),
                         |servant: &::std::sync::Arc<dyn HallServant>, call, _| {
                             let result = HallServant::around(&**servant, call, founded)?;
-                            __rt::Scope::with(|scope| {
-                                    scope
-                                        .check(
-                                            &|e| {
-                                                e.write_seq(result)?;
-                                                Ok(())
-                                            },
-                                        )
-                                })
+                            __rt::Scope::check(
+                                    &|e| {
+                                        e.write_seq(result)?;
+                                        Ok(())
+                                    },
+                                )
                                 .map_err(__rt::reply_error)?;
                             Ok::<
                                 _,

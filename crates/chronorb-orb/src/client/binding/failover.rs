@@ -3,10 +3,20 @@
 use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::Deadline;
 
-use super::{BINDINGS, BindingKey, Selection, establish_at_any, prepare};
+#[cfg(feature = "access")]
+use super::REFUSED_BY_RULES;
+use super::{
+    BINDINGS, Binding, BindingKey, NO_USABLE_PROFILE, Selection, TOO_MANY_CONNECTIONS,
+    establish_at_any, prepare,
+};
 use crate::client::attempt::{Destination, may_move};
+use crate::client::connection::{ChannelKind, ConnectionKey, HeartbeatPeer, NoConnection, open};
+use crate::client::request;
+use crate::failure::because;
 use crate::object::Object;
 use crate::protocol::Way;
+use crate::rtcorba::FailoverPolicy;
+use crate::scope;
 
 /// Binds further calls of this thread at another address than `way`, where a call ended with an
 /// exception. Returns whether there is one that can be reached, and time and budget for it.
@@ -73,4 +83,44 @@ pub(in crate::client) fn prepare_standbys(key: BindingKey, object: &Object, dead
         }
     }
     drop(bound.standbys.replace(standbys));
+}
+
+/// Has the server of a binding get heartbeats, if the policy wants them and there are none yet.
+#[cold]
+pub(super) fn watch(
+    binding: &Binding,
+    key: ConnectionKey,
+    policy: &FailoverPolicy,
+    deadline: Deadline,
+) -> Result<(), SystemException> {
+    let (core, connection) = (binding.target.core(), &binding.connection);
+    let heartbeats = &core.client.heartbeats;
+    let Some(heartbeat) = policy.heartbeat else {
+        return Ok(());
+    };
+    if !connection.link().is_stream() || !heartbeats.lacks_peer(&connection.way) {
+        return Ok(());
+    }
+    let own = ConnectionKey {
+        kind: ChannelKind::Exclusive,
+        is_watched: false,
+        ..key
+    };
+    let opened = open(
+        core,
+        &own,
+        (connection.text, connection.code_sets),
+        (deadline, None),
+    );
+    let asking = opened.map_err(|none| match none {
+        NoConnection::Unreachable(why) => because(NO_USABLE_PROFILE, format_args!("{why}")),
+        #[cfg(feature = "access")]
+        NoConnection::Refused => REFUSED_BY_RULES,
+        NoConnection::TooMany => TOO_MANY_CONNECTIONS,
+        NoConnection::Exception(exception) => exception,
+    })?;
+    let (mut message, id) = (scope::frame(), asking.next_request_id());
+    request::write_locate_request(binding, &mut message, id)?;
+    let peer = HeartbeatPeer::new(asking, (message, id), heartbeat, policy);
+    heartbeats.watch(core, &own, peer)
 }
