@@ -25,6 +25,7 @@ use chronorb_lab::waits::WaitsExperiment;
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Options, bench, peer};
 use chronorb_orb::OrbConfig;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 
 use all_arguments::AllArguments;
