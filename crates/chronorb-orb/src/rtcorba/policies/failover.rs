@@ -87,7 +87,8 @@ pub struct RetryBudget {
 /// which a wait may end later. Several silent servers, or other times for other addresses, can add
 /// the longest `time_out`. All connections with such a policy to that address are closed then, so
 /// that waiting calls end with `COMM_FAILURE`. The address is a lane's own, and a lane answers only
-/// if one of its threads is free: `time_out` must be longer than the longest time for which all of them serve requests.
+/// if one of its threads is free: `time_out` must be longer than the longest time for which all of
+/// them serve requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Heartbeat {
     /// The time between two heartbeats.
