@@ -239,7 +239,7 @@ impl MessageReader {
     ) -> Result<Progress, ReadError> {
         match self.mode {
             ReceiveMode::Skipping(cause) => return self.skip(cause, frame),
-            ReceiveMode::InPlace => match self.poll_in_place(frame)? {
+            ReceiveMode::InPlace => match self.poll_in_place(negotiation, frame)? {
                 Some(progress) => return Ok(progress),
                 None => self.leave_in_place(frame)?,
             },

@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &AssignArguments) -> Result<(), SchedCommandError> 
     } else {
         "written"
     };
-    let table = text::table(&rows);
+    let table = text::table(3, &rows);
     print(&format!("{table}\n{word}: {}", output.display()))
 }
 

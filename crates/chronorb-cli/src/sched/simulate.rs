@@ -361,7 +361,7 @@ fn table(schedule: &Schedule, assignment: &Assignment, run: &Run, compares: bool
             ]);
         }
     }
-    let mut text = text::table(&rows);
+    let mut text = text::table(2, &rows);
     text += &format!("\nsimulated {} of virtual time", readable_time(run.window));
     if missed(run) == 0 {
         text += "\nfits: no job misses its deadline";

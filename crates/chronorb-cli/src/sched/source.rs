@@ -36,7 +36,7 @@ pub(super) fn read(file: &Path) -> Result<Schedule, SchedCommandError> {
         file: file.to_owned(),
         error,
     })?;
-    let directory = file.parent().unwrap_or(Path::new(""));
+    let directory = file.parent().unwrap_or_else(|| Path::new(""));
     let schedule = Schedule::parse(&file.display().to_string(), &text, &mut |name| {
         chronorb_rt::read_text(&directory.join(name)).map_err(|error| error.to_string())
     })?;

@@ -56,9 +56,11 @@ pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Ve
     for late in &verdict.late {
         let _ = write!(text, "\nlate: {}", late_text(schedule, late));
     }
-    if assignment.analysis.feasible {
-        text.push_str("\nfits: all deadlines are met");
-    }
+    text.push_str(if assignment.analysis.feasible {
+        "\nfits: all deadlines are met"
+    } else {
+        "\nthe analysis ends where an operation is late, so other responses may be longer"
+    });
     text
 }
 
@@ -131,11 +133,12 @@ fn operations(schedule: &Schedule, assignment: &Assignment) -> String {
             ]);
         }
     }
-    table(&rows)
+    table(3, &rows)
 }
 
-/// Renders rows, of which the first one has the titles.
-pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+/// Renders rows, of which the first one has the titles. The first columns have names, on the left,
+/// and the others figures, on the right.
+pub(super) fn table<const N: usize>(names: usize, rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -146,8 +149,7 @@ pub(super) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     for row in rows {
         let mut line = String::new();
         for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
-            // Names are on the left, figures on the right.
-            let is_name = number < 3.min(N - 1) && !cell.starts_with(|c: char| c.is_ascii_digit());
+            let is_name = number < names;
             let _ = if is_name {
                 write!(line, "{cell:<width$}  ")
             } else {

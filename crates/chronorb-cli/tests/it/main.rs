@@ -20,6 +20,7 @@ mod peer;
 mod reports;
 mod rio;
 mod rio_plan;
+mod sched;
 mod sched_learn;
 mod support;
 mod top;

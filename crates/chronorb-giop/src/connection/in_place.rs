@@ -11,7 +11,9 @@ use std::mem;
 
 use chronorb_cdr::Frame;
 
-use super::{LEAST_ROOM, Message, MessageReader, Progress, ReadError, ReceiveMode, reserve};
+use super::{
+    LEAST_ROOM, Message, MessageReader, Negotiation, Progress, ReadError, ReceiveMode, reserve,
+};
 use crate::fragments::FRAGMENT_HEADER_LEN;
 use crate::{HeaderError, MessageHeader, MessageProtocol, MessageType, Protocol};
 
@@ -68,6 +70,7 @@ impl MessageReader {
     /// Polls for a fragment in place; `None` if another message begins there.
     pub(super) fn poll_in_place(
         &mut self,
+        negotiation: &Negotiation,
         frame: &mut Frame,
     ) -> Result<Option<Progress>, ReadError> {
         let FragmentPlace { at, state, .. } =
@@ -79,7 +82,14 @@ impl MessageReader {
         let missing = |len: usize| Ok(Some(Progress::Missing { total: at + len }));
         let header = match Protocol::read_header(arrived) {
             Ok(header) => header,
-            Err(HeaderError::TooShort) => return missing(Protocol::least_len(arrived)),
+            Err(HeaderError::TooShort)
+                if negotiation
+                    .next_message(arrived, self.bounds.message)
+                    .is_ok() =>
+            {
+                return missing(Protocol::least_len(arrived));
+            }
+            // The beginning of a header that no message has is reported at once.
             Err(_) => return Ok(None),
         };
         let len = header.message_len();

@@ -1,0 +1,141 @@
+//! `chronorb sched check`, `assign`, `simulate` and `explain`, with the schedule of an example.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{stderr, stdout};
+
+/// The schedule of `examples/avionics`, and a folder with a copy that is late.
+struct Schedules {
+    folder: TempDir,
+    fits: PathBuf,
+}
+
+impl Schedules {
+    fn new() -> Self {
+        let fits =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/avionics/avionics.toml");
+        let text = fs::read_to_string(&fits).expect("the example has a schedule");
+        let folder = TempDir::new().expect("there is room");
+        let late = text.replace("wcet = \"80 ms\"", "wcet = \"800 ms\"");
+        assert_ne!(late, text);
+        fs::write(folder.path().join("late.toml"), late).expect("there is room");
+        Self { folder, fits }
+    }
+
+    fn late(&self) -> PathBuf {
+        self.folder.path().join("late.toml")
+    }
+}
+
+fn sched(command: &str, file: &Path, arguments: &[&str]) -> Output {
+    let mut sched = Command::new(env!("CARGO_BIN_EXE_chronorb"));
+    sched.args(["sched", command]).arg(file).args(arguments);
+    sched.output().expect("the command starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&stdout(output)).expect("it prints JSON")
+}
+
+#[test]
+fn check_tells_the_slack_of_each_operation() {
+    let schedules = Schedules::new();
+    let checked = sched("check", &schedules.fits, &[]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    let text = stdout(&checked);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("Avionics::Flight::control"));
+    assert!(
+        line.expect("it is there")
+            .ends_with("6.55 ms     50 ms    43.45 ms"),
+        "{text}"
+    );
+    assert!(text.contains("fits: all deadlines are met"), "{text}");
+
+    let report = json(&sched("check", &schedules.fits, &["--json"]));
+    assert_eq!(report["fits"], true);
+    assert_eq!(report["operations"].as_array().map(Vec::len), Some(8));
+}
+
+#[test]
+fn check_tells_what_would_fit() {
+    let schedules = Schedules::new();
+    let late = schedules.late();
+    let checked = sched("check", &late, &[]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(stderr(&checked).contains("1 operation is late"));
+    let text = stdout(&checked);
+    assert!(
+        text.contains("late: Avionics::Maintenance::inspect"),
+        "{text}"
+    );
+
+    let report = json(&sched("check", &late, &["--json"]));
+    assert_eq!(report["fits"], false);
+    let fits = &report["late"][0]["fits"][0];
+    let most = fits["wcet_ns"].as_u64().expect("a value that fits");
+    // What would fit does fit.
+    let text = fs::read_to_string(&late).expect("it is there");
+    let mended = text.replace("wcet = \"800 ms\"", &format!("wcet = \"{most} ns\""));
+    fs::write(&late, mended).expect("there is room");
+    let checked = sched("check", &late, &[]);
+    assert!(checked.status.success(), "{}", stdout(&checked));
+}
+
+#[test]
+fn assign_writes_the_lock_file_that_the_example_has() {
+    let schedules = Schedules::new();
+    let verified = sched("assign", &schedules.fits, &["--verify"]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+
+    let lock = schedules.folder.path().join("new.lock");
+    let output = lock.to_str().expect("it is text");
+    let assigned = sched("assign", &schedules.fits, &["--output", output]);
+    assert!(assigned.status.success(), "{}", stderr(&assigned));
+    let present = schedules.fits.with_file_name("avionics.rt.lock");
+    let read = |file: &Path| fs::read_to_string(file).expect("it is there");
+    assert_eq!(read(&lock), read(&present));
+}
+
+#[test]
+fn assign_writes_nothing_for_a_schedule_that_is_late() {
+    let schedules = Schedules::new();
+    let refused = sched("assign", &schedules.late(), &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!schedules.late().with_file_name("late.rt.lock").exists());
+    let refused = sched("assign", &schedules.late(), &["--verify"]);
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn simulate_stays_within_the_analysis() {
+    let schedules = Schedules::new();
+    let page = schedules.folder.path().join("page.html");
+    let page_name = page.to_str().expect("it is text");
+    let simulated = sched("simulate", &schedules.fits, &["--report", page_name]);
+    assert!(simulated.status.success(), "{}", stderr(&simulated));
+    assert!(stdout(&simulated).contains("fits: no job misses its deadline"));
+    let page = fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("Slices of execution"));
+
+    let late = sched("simulate", &schedules.late(), &[]);
+    assert_eq!(late.status.code(), Some(1), "{}", stdout(&late));
+}
+
+#[test]
+fn explain_adds_the_parts_of_a_response() {
+    let schedules = Schedules::new();
+    let explained = sched("explain", &schedules.fits, &["Cockpit::fly"]);
+    assert!(explained.status.success(), "{}", stderr(&explained));
+    assert!(stdout(&explained).starts_with("Cockpit::fly: at most 6.8 ms"));
+
+    let unknown = sched("explain", &schedules.fits, &["Cockpit::flee"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(stderr(&unknown).contains("no operation \"Cockpit::flee\""));
+}
