@@ -21,6 +21,7 @@ mod stamp;
 mod stamp_ring;
 #[cfg(feature = "laboratory")]
 mod steps;
+#[cfg(feature = "laboratory")]
 mod system_call;
 #[cfg(feature = "laboratory")]
 mod tracer;
