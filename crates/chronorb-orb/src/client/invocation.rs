@@ -99,7 +99,7 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// Begins a call of `object` by the binding with this key.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(
         object: &Object,
         key: impl FnOnce(&Object, Option<Priority>) -> BindingKey,
@@ -127,7 +127,7 @@ impl Invocation {
     }
 
     /// Binds the object for the next attempt.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
         let (explicit, deadline) = (self.attempt.is_explicit, self.deadline.get());
         binding::bind(self.key, object, explicit, deadline, &self.has_waited)

@@ -78,6 +78,8 @@ impl Effective {
                 is_bidirectional: client.bidirectional == Some(BidirectionalMode::Both),
                 failover: client
                     .failover
+                    .as_deref()
+                    .copied()
                     .filter(|_| client.rebind_mode() != RebindMode::NoReconnect),
             })
         } else {

@@ -31,7 +31,8 @@ pub(crate) struct Overrides {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) buffering: Option<OnewayBuffering>,
     pub(super) bidirectional: Option<BidirectionalMode>,
-    pub(super) failover: Option<FailoverPolicy>,
+    /// Boxed, because every reference has the place for it.
+    pub(super) failover: Option<Box<FailoverPolicy>>,
 }
 
 impl Overrides {
@@ -69,7 +70,11 @@ impl Overrides {
             }
             ClientPolicyKind::OnewayBuffering => self.buffering.map(ClientPolicy::OnewayBuffering),
             ClientPolicyKind::Bidirectional => self.bidirectional.map(ClientPolicy::Bidirectional),
-            ClientPolicyKind::Failover => self.failover.map(ClientPolicy::Failover),
+            ClientPolicyKind::Failover => self
+                .failover
+                .as_deref()
+                .copied()
+                .map(ClientPolicy::Failover),
         }
     }
 
@@ -117,7 +122,7 @@ impl Overrides {
                 ClientPolicy::OnewayBuffering(limits) => changed.buffering = Some(limits),
                 ClientPolicy::Bidirectional(mode) => changed.bidirectional = Some(mode),
                 ClientPolicy::Failover(policy) if policy.is_usable() => {
-                    changed.failover = Some(policy);
+                    changed.failover = Some(Box::new(policy));
                 }
                 ClientPolicy::Failover(_) => {
                     let kind = SystemExceptionKind::InvPolicy;
@@ -160,7 +165,7 @@ impl Overrides {
         self.connect_timeout = self.connect_timeout.or(outer.connect_timeout);
         self.buffering = self.buffering.or(outer.buffering);
         self.bidirectional = self.bidirectional.or(outer.bidirectional);
-        self.failover = self.failover.or(outer.failover);
+        self.failover = self.failover.or_else(|| outer.failover.clone());
         self
     }
 }
