@@ -39,7 +39,7 @@ fn sched(command: &str, file: &Path, arguments: &[&str]) -> Output {
 }
 
 fn json(output: &Output) -> Value {
-    serde_json::from_str(&stdout(output)).expect("it prints JSON")
+    serde_json::from_str(stdout(output)).expect("it prints JSON")
 }
 
 #[test]
