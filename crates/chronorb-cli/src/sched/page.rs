@@ -5,7 +5,7 @@ use chronorb_sched::BILLION;
 use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, StepWork, Time, readable_time};
 
 use super::check::Verdict;
-use super::simulate::{Run, synchronous};
+use super::simulate::{Run, periods, synchronous};
 use super::text::{factor, late_text, percent, response};
 
 /// Returns the page of an analysis.
@@ -291,13 +291,7 @@ fn row_name(schedule: &Schedule, work: StepWork, transaction: &str) -> String {
 
 /// Returns the time that a Gantt chart shows: the longest period, but not too many of the shortest.
 fn gantt_window(assignment: &Assignment) -> Time {
-    let periods = || {
-        assignment
-            .task_sets
-            .transactions
-            .iter()
-            .map(|it| it.transaction.period)
-    };
+    let periods = || periods(assignment);
     let longest = periods().max().unwrap_or(1);
     let shortest = periods().min().unwrap_or(1);
     longest.min(shortest.saturating_mul(60))

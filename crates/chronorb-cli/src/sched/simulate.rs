@@ -286,15 +286,15 @@ impl Run {
     }
 }
 
+/// The periods of all transactions.
+pub(super) fn periods(assignment: &Assignment) -> impl Iterator<Item = Time> + '_ {
+    let transactions = assignment.task_sets.transactions.iter();
+    transactions.map(|it| it.transaction.period)
+}
+
 /// Returns the hyperperiod, or 20 of the longest periods if that is less.
 fn usual_window(assignment: &Assignment) -> Time {
-    let periods = || {
-        assignment
-            .task_sets
-            .transactions
-            .iter()
-            .map(|it| it.transaction.period)
-    };
+    let periods = || periods(assignment);
     let longest = periods().max().unwrap_or(1);
     let most = longest.saturating_mul(20);
     let multiple = periods().try_fold(1_u64, |all, period| {

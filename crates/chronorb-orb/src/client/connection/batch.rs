@@ -7,7 +7,7 @@ use chronorb_rt::Monotonic;
 
 use crate::rtcorba::OnewayBuffering;
 
-/// Whole messages, one after the other.
+/// A sequence of whole messages that waits to be sent at once.
 pub(super) struct OnewayBatch {
     octets: Frame,
     requests: u32,

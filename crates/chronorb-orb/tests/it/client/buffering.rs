@@ -1,7 +1,7 @@
 //! Oneway requests that are kept, to be sent together.
 //!
-//! What is sent on the loopback has arrived when the call returns, so the tests look at the peer's
-//! side without waiting.
+//! On the loopback, octets have arrived when the call that sends them returns. So the tests read
+//! the peer's side without waiting.
 
 use chronorb_orb::rtcorba::{ClientPolicy, OnewayBuffering, SetOverride, SyncScope};
 use chronorb_orb::{
