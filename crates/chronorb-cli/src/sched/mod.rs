@@ -20,7 +20,7 @@ use assign::AssignArguments;
 use check::CheckArguments;
 use explain::ExplainArguments;
 use learn::LearnArguments;
-use serve::ServeArguments;
+use serve::ServiceArguments;
 use simulate::SimulateArguments;
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +67,7 @@ pub(crate) enum SchedCommand {
     /// unless --listen names another address. Takes -ORB options too, as -ORBServerTransportRule
     /// for the clients that may connect.
     #[command(after_help = serve::EXAMPLES)]
-    Serve(ServeArguments),
+    Serve(ServiceArguments),
 }
 
 impl SchedCommand {

@@ -13,13 +13,13 @@ use crate::listen::{Endpoints, INACTIVE, cause, endpoints, references, set_endpo
 use crate::ns::{NameServer, NsError, ServerArguments};
 
 #[derive(Args, Debug)]
-pub(crate) struct ServeArguments {
+pub(crate) struct ServiceArguments {
     /// The endpoint to listen at, as iiop://10.0.0.1:2811; iiop://:2811 is all interfaces of this
     /// machine [default: a free port of iiop://127.0.0.1, if -ORBListenEndpoints names no other].
     #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
     listen: Vec<Endpoints>,
 
-    /// How operations are divided into levels of dispatching.
+    /// The rules that divide operations into levels of dispatching.
     #[arg(long, value_enum, default_value_t = Strategy::Muf)]
     strategy: Strategy,
 
@@ -68,7 +68,7 @@ impl From<Strategy> for LevelStrategy {
 
 /// The scheduling service cannot serve.
 #[derive(Debug, Error)]
-pub(crate) enum ServeFailure {
+pub(crate) enum ServiceFailure {
     #[error(transparent)]
     Init(#[from] InitError),
     #[error("the scheduling service cannot serve: {}", cause(.0, .1.as_deref()))]
@@ -88,7 +88,10 @@ pub(crate) enum ServeFailure {
 }
 
 /// Serves until a signal.
-pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<(), ServeFailure> {
+pub(crate) fn run(
+    arguments: ServiceArguments,
+    mut config: OrbConfig,
+) -> Result<(), ServiceFailure> {
     let client = client_config(&config);
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
     let orb = Orb::with_config(config)?;
@@ -97,11 +100,11 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
     let service = SchedulingService::new().strategy(arguments.strategy.into());
     let service = service.serve_in(&poa);
     let service =
-        service.map_err(|error| ServeFailure::Serve(error, orb.last_failure().map(Box::new)))?;
+        service.map_err(|error| ServiceFailure::Serve(error, orb.last_failure().map(Box::new)))?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     if let Some(file) = arguments.ior_file {
         let written = std::fs::write(&file, format!("{}\n", service.ior()));
-        written.map_err(|source| ServeFailure::File { file, source })?;
+        written.map_err(|source| ServiceFailure::File { file, source })?;
     }
     let binding = match arguments.bind {
         Some(name) => Some(Binding::make(name, &arguments.server, client, &service)?),
@@ -131,11 +134,11 @@ impl Binding {
         server: &ServerArguments,
         config: OrbConfig,
         service: &Object,
-    ) -> Result<Self, ServeFailure> {
-        let names = NameServer::connect(server, config).map_err(ServeFailure::Bind)?;
+    ) -> Result<Self, ServiceFailure> {
+        let names = NameServer::connect(server, config).map_err(ServiceFailure::Bind)?;
         let reference = service.ior().to_string();
         let bound = names.rebind(&name, &reference);
-        bound.map_err(ServeFailure::Bind)?;
+        bound.map_err(ServiceFailure::Bind)?;
         Ok(Self {
             names,
             name,
@@ -144,13 +147,13 @@ impl Binding {
     }
 
     /// Removes the binding, unless another service has replaced it.
-    fn remove(self) -> Result<(), ServeFailure> {
+    fn remove(self) -> Result<(), ServiceFailure> {
         let removed = match self.names.resolve(&self.name) {
             Ok(bound) if bound.ior().to_string() == self.reference => self.names.unbind(&self.name),
             Ok(_) | Err(NsError::NotFound { .. } | NsError::Nil(_)) => Ok(()),
             Err(error) => Err(error),
         };
-        removed.map_err(ServeFailure::Unbind)
+        removed.map_err(ServiceFailure::Unbind)
     }
 }
 
