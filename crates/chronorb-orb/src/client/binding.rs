@@ -8,6 +8,12 @@
     clippy::disallowed_methods,
     reason = "once for each failure"
 )]
+mod causes;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each failure"
+)]
 pub(super) mod failover;
 
 use std::cell::{Cell, RefCell};
@@ -26,6 +32,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
+use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 #[cfg(feature = "bidir")]
 use super::connection::call_back;
@@ -33,7 +40,7 @@ use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
 use super::request::{NumberHasher, PreparedHeaders};
-use super::route::{Carries, NoRoute, Route};
+use super::route::{Carries, Route};
 use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
@@ -42,8 +49,9 @@ use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{
-    Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
+    Effective, EndPolicies, POLICY_UNREADABLE, uses_constraints, utc_now,
 };
+use crate::rtcorba::scheduling::is_constrained;
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
@@ -66,8 +74,8 @@ pub(super) struct Binding {
     pub(super) is_located: Cell<bool>,
     /// The generation of the ORB's policies that it was made with.
     generation: u64,
-    /// The same, or [`u64::MAX`] if each attempt has a share of the call's time: then each call
-    /// leaves the short path, which knows nothing of that.
+    /// The same, or [`u64::MAX`] if each attempt has a share of the call's time, or calls may have
+    /// time constraints: then each call leaves the short path, which knows nothing of that.
     policies: u64,
     pub(super) failover: Option<Arc<FailoverState>>,
     /// Connections to further addresses, for fail-over.
@@ -76,10 +84,13 @@ pub(super) struct Binding {
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
     /// Whether the headers of requests that name an object by its key differ only in their ids.
+    /// Those with a time constraint differ in that too.
     pub(super) keeps_headers: bool,
     /// Whether attempts begin with a step of their own: they have end times or a share
     /// of the call's time, or oneways are kept.
     pub(super) is_special: bool,
+    /// Whether its calls have a time constraint, which each request carries.
+    pub(super) is_constrained: bool,
     /// The policies about end times, if there are any.
     pub(super) ends: Option<EndPolicies>,
     /// The end times of the present call.
@@ -150,7 +161,7 @@ struct Bindings {
     next_check: u64,
     /// One of the `bindings`, which was used last.
     last: Option<(BindingKey, Rc<Binding>)>,
-    bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
+    bindings: HashMap<TableKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
@@ -183,6 +194,23 @@ impl BindingKey {
             object: object.number(),
             priority,
             kind,
+        }
+    }
+}
+
+/// The key of a binding in the table: calls with a time constraint have one of their own.
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+struct TableKey {
+    of_calls: BindingKey,
+    is_constrained: bool,
+}
+
+impl TableKey {
+    /// The key for the calls that this thread makes at present.
+    fn at_present(of_calls: BindingKey) -> Self {
+        Self {
+            of_calls,
+            is_constrained: is_constrained(),
         }
     }
 }
@@ -239,15 +267,16 @@ fn find(
     deadline: Deadline,
     has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
-    let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
+    let table_key = TableKey::at_present(key);
+    let present = BINDINGS.with_borrow(|all| all.bindings.get(&table_key).cloned());
     let Some(binding) = present else {
         has_waited.set(true);
         return establish(key, object.clone(), false, deadline);
     };
     if !binding.is_current(deadline) {
         has_waited.set(true);
-        let shares_time = binding.policies != binding.generation;
-        if shares_time
+        let is_never_current = binding.policies != binding.generation;
+        if is_never_current
             && binding.connection.is_usable(deadline)
             && binding.generation == object.core().rt.policies.generation()
         {
@@ -301,7 +330,7 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
     let all = BINDINGS.try_with(|all| {
         let all = all.borrow();
         let bindings = all.bindings.iter();
-        let own = bindings.filter(|(key, _)| key.object == object.number());
+        let own = bindings.filter(|(key, _)| key.of_calls.object == object.number());
         let connections = own.map(|(_, binding)| binding.connection.clone());
         connections.collect::<Vec<_>>()
     });
@@ -312,7 +341,9 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
 
 /// Removes the binding, so that the next call binds anew.
 pub(super) fn forget(key: BindingKey) {
-    let forgotten = BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&key)));
+    let table_key = TableKey::at_present(key);
+    let forgotten =
+        BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&table_key)));
     drop(forgotten);
 }
 
@@ -403,7 +434,9 @@ fn establish_at(
             bindings.collect::<Vec<_>>()
         });
         let last = all.last.replace((key, binding.clone()));
-        let before = all.bindings.insert(key, binding.clone());
+        let before = all
+            .bindings
+            .insert(TableKey::at_present(key), binding.clone());
         if let Some(before) = &before {
             binding.standbys.swap(&before.standbys);
         }
@@ -453,8 +486,11 @@ fn prepare(
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
     let ends = (!effective.ends.is_empty()).then_some(effective.ends);
+    let is_constrained = is_constrained();
+    let is_never_current = shares_time || uses_constraints();
     let binding = Binding {
-        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none() && !is_constrained,
+        is_constrained,
         is_special: ends.is_some() || effective.buffering.is_some() || shares_time,
         ends,
         buffering: effective.buffering,
@@ -468,7 +504,11 @@ fn prepare(
         prepared: PreparedHeaders::new(),
         target,
         generation,
-        policies: if shares_time { u64::MAX } else { generation },
+        policies: if is_never_current {
+            u64::MAX
+        } else {
+            generation
+        },
         failover,
         standbys: RefCell::default(),
         rebind: effective.rebind,
@@ -639,32 +679,6 @@ fn bidirectional(
         key.kind = ChannelKind::Bidirectional;
     }
     None
-}
-
-/// Records why a call has no route.
-#[cold]
-fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> SystemException {
-    let mut cause = Text::<256>::of(match none {
-        NoRoute::OutsideOfBands => "the priority of the call is in none of the bands",
-        NoRoute::NoEndpoint => "the server has no lane for the priority of the call",
-        NoRoute::TooManyWays => "the reference has more addresses than a call tries",
-    });
-    if let Some(priority) = priority {
-        let _ = write!(cause, ", {}", priority.value());
-    }
-    let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
-    for (index, lane) in lanes.enumerate() {
-        let part = if index == 0 { "; its lanes are" } else { "," };
-        let _ = write!(cause, "{part} {}", lane.value());
-    }
-    because(none.into(), format_args!("{cause}"))
-}
-
-/// Records which policies cannot be followed.
-#[cold]
-fn conflict(policies: &[ClientPolicy]) -> SystemException {
-    let what = "the client's policies that the server, or this ORB, cannot follow";
-    because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
 }
 
 /// The addresses that may be used, the preferred one first.
@@ -848,21 +862,6 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
         }
         None => Err(unusable(object)),
     }
-}
-
-/// Records the profiles of a reference, none of which this ORB can use.
-#[cold]
-fn unusable(object: &Object) -> SystemException {
-    let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
-    for (index, profile) in object.ior().profiles.iter().enumerate() {
-        let part = if index == 0 {
-            "; the tags of its profiles are"
-        } else {
-            ","
-        };
-        let _ = write!(cause, "{part} {:#x}", profile.tag);
-    }
-    because(NO_USABLE_PROFILE, format_args!("{cause} (-ORBProtocols)"))
 }
 
 /// Every profile was tried, and none could be reached.

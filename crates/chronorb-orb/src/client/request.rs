@@ -12,8 +12,8 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::{
     AddressingDisposition, EndTimes, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
-    ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
-    encode_locate_request, encode_request, finish_message, minor, start_message,
+    SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target, Version,
+    contexts, encode_locate_request, encode_request, finish_message, minor, start_message,
 };
 
 use super::attempt::{DISCARDED, Outcome};
@@ -21,6 +21,7 @@ use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
+use crate::rtcorba::scheduling;
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -77,6 +78,9 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
+    if binding.is_constrained {
+        return write_constrained_header(binding, frame, operation, request_id);
+    }
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
         let form = HeaderForm::of(connection, announces);
@@ -94,6 +98,38 @@ fn prepare_header(
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
+}
+
+/// Writes the header of a request with a time constraint: one that was kept, with the present
+/// constraint, or a new one.
+#[inline(never)]
+fn write_constrained_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+) -> Result<usize, SystemException> {
+    let announces = binding.connection.announces();
+    let may_be_kept = binding.version >= Version::V1_2
+        && binding.ends.is_none()
+        && binding.addressing.get() == AddressingDisposition::Key
+        && !announces;
+    let (Some(present), true) = (scheduling::outgoing(), may_be_kept) else {
+        return write_header(binding, frame, operation, request_id, announces);
+    };
+    let form = HeaderForm::of(&binding.connection, announces);
+    let kept = binding.prepared.write(operation, form, request_id, frame)?;
+    if let Some(header_end) = kept {
+        // It is the last of the contexts, which end the header.
+        frame.as_mut_slice()[header_end - present.len()..header_end].copy_from_slice(&present);
+        return Ok(header_end);
+    }
+    let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let context = frame.as_slice()[..header_end].last_chunk();
+    if context.is_some_and(SchedulingContext::has_head) {
+        binding.prepared.keep(operation, form, frame, header_end);
+    }
+    Ok(header_end)
 }
 
 /// Writes a request with the body of another one, which began at `start` and has its text in a
@@ -144,7 +180,12 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let mut list = [ServiceContext { id: 0, data: &[] }; 5];
+    let constraint = if binding.is_constrained {
+        scheduling::outgoing()
+    } else {
+        None
+    };
+    let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -170,6 +211,10 @@ fn write_header(
     }
     if !ends.is_empty() {
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
+    }
+    // The last one: see `write_constrained_header`.
+    if let Some(data) = &constraint {
+        add(contexts::SCHEDULING, data);
     }
     let header = RequestHeader {
         request_id,
@@ -473,6 +518,8 @@ impl Hasher for NumberHasher {
     }
 }
 
+/// The most contexts of a request: code sets, three announcements, priority, end times, constraint.
+const MAX_CONTEXTS: usize = 7;
 /// The most operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
 /// Operations of one binding for which memory is allocated from the start.
