@@ -217,7 +217,7 @@ impl<B: Body> Channel<B> {
     }
 
     /// Ends all subscriptions, and tells their consumers. No push begins after it has returned,
-    /// unless it is called within one. Later events reach nobody.
+    /// unless it is called within one. Later events reach no consumer.
     pub fn close(&self) {
         self.inner.close();
     }

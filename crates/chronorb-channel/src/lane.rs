@@ -53,7 +53,7 @@ pub(crate) enum Step {
     Over,
 }
 
-/// The thread of a lane at work, or whoever takes its steps.
+/// The work of a lane, for its thread or for calls of `Channel::step`.
 pub(crate) struct LaneWorker<B> {
     queue: Arc<LaneQueue<B>>,
     clock: Arc<dyn Clock>,

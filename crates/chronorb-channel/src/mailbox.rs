@@ -89,7 +89,7 @@ impl<B: Body> Mailbox<B> {
         }
     }
 
-    /// Notes that its thread is to look at it. Returns whether nobody has noted so before.
+    /// Notes that its thread is to look at it. Returns whether that is new.
     #[inline]
     pub(crate) fn set_ready(&self) -> bool {
         !self.is_ready.swap(true, Ordering::AcqRel)

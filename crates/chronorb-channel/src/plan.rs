@@ -14,8 +14,8 @@ pub(crate) struct Plan<B> {
     pub(crate) members: Box<[Arc<Member<B>>]>,
 }
 
-/// The present plan. Suppliers read it without waiting, and whoever uses the last reference to a
-/// replaced plan drops it.
+/// The present plan. Suppliers read it without waiting, and the last reference to a replaced plan
+/// drops it.
 pub(crate) struct Plans<B> {
     plans: Slots<Plan<B>>,
     current: AtomicU64,

@@ -11,7 +11,7 @@ use chronorb_events::{DEADLINE_TIMEOUT, INTERVAL_TIMEOUT};
 use crate::support::{Note, Notes, TestClock, headers, one, stepped};
 
 /// A consumer that is served by a lane or takes its events itself.
-enum Served {
+enum TestConsumer {
     Lane(Subscription<u64>, Notes),
     Stream(EventStream<u64>),
 }
@@ -20,7 +20,7 @@ enum Served {
 struct Site {
     channel: Channel<u64>,
     clock: TestClock,
-    served: Served,
+    served: TestConsumer,
 }
 
 impl Site {
@@ -32,9 +32,9 @@ impl Site {
             let served = if by_lane {
                 let notes = Notes::default();
                 let subscription = subscription.call_on(0, notes.clone());
-                Served::Lane(subscription.expect("it is a lane"), notes)
+                TestConsumer::Lane(subscription.expect("it is a lane"), notes)
             } else {
-                Served::Stream(subscription.stream().expect("it is a filter"))
+                TestConsumer::Stream(subscription.stream().expect("it is a filter"))
             };
             Self {
                 channel,
@@ -56,11 +56,11 @@ impl Site {
 
     fn take(&mut self) -> Vec<Note> {
         match &mut self.served {
-            Served::Lane(_, notes) => {
+            TestConsumer::Lane(_, notes) => {
                 self.channel.step(0);
                 notes.take()
             }
-            Served::Stream(stream) => {
+            TestConsumer::Stream(stream) => {
                 let taken = std::iter::from_fn(|| stream.next_within(Duration::ZERO));
                 taken.map(note).collect()
             }
@@ -69,10 +69,10 @@ impl Site {
 
     fn suspend(&self, is_suspended: bool) {
         match (&self.served, is_suspended) {
-            (Served::Lane(subscription, _), true) => subscription.suspend(),
-            (Served::Lane(subscription, _), false) => subscription.resume(),
-            (Served::Stream(stream), true) => stream.suspend(),
-            (Served::Stream(stream), false) => stream.resume(),
+            (TestConsumer::Lane(subscription, _), true) => subscription.suspend(),
+            (TestConsumer::Lane(subscription, _), false) => subscription.resume(),
+            (TestConsumer::Stream(stream), true) => stream.suspend(),
+            (TestConsumer::Stream(stream), false) => stream.resume(),
         }
     }
 }

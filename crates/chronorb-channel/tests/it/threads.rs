@@ -53,9 +53,9 @@ impl Checker {
     }
 }
 
-struct Shared(Arc<Checker>);
+struct CheckingConsumer(Arc<Checker>);
 
-impl Consumer<u64> for Shared {
+impl Consumer<u64> for CheckingConsumer {
     fn push(&self, set: &[Event<u64>]) {
         set.iter().for_each(|event| self.0.see(event));
     }
@@ -92,7 +92,7 @@ fn sent_is_received_and_told_lost() {
         let checker = Arc::new(Checker::default());
         let subscription = channel.subscribe(Filter::Everything).queue(16, policy);
         let subscription = subscription.block_for(PATIENCE);
-        let consumer = Shared(checker.clone());
+        let consumer = CheckingConsumer(checker.clone());
         let subscription = subscription.call_on(lane, consumer).expect("a lane");
         (checker, subscription)
     });
@@ -133,7 +133,7 @@ fn consumers_come_and_go_while_events_are_pushed() {
     let stays = Arc::new(Checker::default());
     let stay = channel
         .subscribe(Filter::Everything)
-        .call(Shared(stays.clone()));
+        .call(CheckingConsumer(stays.clone()));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for by_lane in [false, true] {
