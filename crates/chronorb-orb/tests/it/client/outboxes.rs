@@ -14,6 +14,8 @@ use chronorb_orb::{
     BodyForm, EncodedBody, Incident, Operation, Orb, SystemException, SystemExceptionKind,
 };
 
+use chronorb_orb::rtcorba::Priority;
+
 use crate::support::adapters::until;
 use crate::support::raw_server::object_at;
 use crate::support::{PATIENCE, add, orb, orb_with, served};
@@ -354,4 +356,41 @@ fn bodies_that_do_not_fit_are_refused() {
     assert_eq!(put.kind, SystemExceptionKind::BadParam);
     drop(outbox);
     client.shutdown(true).expect("no servant calls it");
+}
+
+#[test]
+fn the_examples_of_the_book_work() -> Result<(), SystemException> {
+    let s = served();
+    let orb = orb();
+    let text = s.server.object_to_string(&s.object);
+    let consumer = orb.string_to_object(&text).expect("it reads");
+    let consumers = [consumer.clone(), consumer.clone()];
+    let sample = [1, 2, 3];
+    let priority = Priority::MIN;
+
+    const PUSH: Operation = Operation::oneway("push");
+    let arguments = |e: &mut Encoder<'_>| e.write_octet_seq(&sample);
+    let body = EncodedBody::new(&arguments)?;
+    for consumer in &consumers {
+        consumer.invoke_oneway(&PUSH, &|e| body.write(e, &arguments))?;
+    }
+
+    let thread = OutboxThread::start(&orb, Some(priority))?;
+    let limits = OutboxLimits {
+        requests: 16,
+        octets: 1 << 20,
+        overflow: OutboxOverflow::DropOldest,
+    };
+    let outbox = thread.open(&consumer, &PUSH, limits)?;
+    match outbox.put(&body)? {
+        Delivery::Sent | Delivery::Waits => {}
+        Delivery::Displaced(number) => println!("{number} older requests are lost"),
+        Delivery::Lost => println!("there is no room"),
+    }
+
+    assert_eq!(outbox.flush(PATIENCE), Ok(true));
+    assert_eq!(outbox.status().sent, 1);
+    drop(outbox);
+    orb.shutdown(true).expect("no servant calls it");
+    Ok(())
 }
