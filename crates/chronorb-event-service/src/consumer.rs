@@ -44,6 +44,7 @@ pub(crate) struct RemoteConsumer {
     /// The reference with the time limit of checks and callbacks.
     pub(crate) check: PushConsumer,
     failures_allowed: u32,
+    /// The failures since the consumer answered.
     pub(crate) failures: AtomicU32,
     /// Events of pushes that failed.
     pub(crate) lost: AtomicU64,
@@ -81,7 +82,11 @@ impl RemoteConsumer {
         })
     }
 
-    /// Counts a failure, and has the consumer disconnected if there were too many in a row.
+    /// Counts a failure, and has the consumer disconnected if there were too many since it
+    /// answered.
+    ///
+    /// A push that succeeds is no answer: the kernel accepts connections and some messages for a
+    /// process that hangs.
     pub(crate) fn failed(&self, cause: SystemException) {
         *self.last_error.lock() = Some(cause);
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
@@ -91,6 +96,11 @@ impl RemoteConsumer {
         {
             owner.evict_consumer(self.number, cause);
         }
+    }
+
+    /// Forgets the failures of a consumer that has answered.
+    pub(crate) fn answered(&self) {
+        self.failures.store(0, Ordering::Relaxed);
     }
 
     fn send(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
@@ -104,16 +114,9 @@ impl RemoteConsumer {
 
 impl Consumer<Body> for RemoteConsumer {
     fn push(&self, set: &[Event<Body>]) {
-        match self.send(set) {
-            Ok(()) => {
-                if self.failures.load(Ordering::Relaxed) > 0 {
-                    self.failures.store(0, Ordering::Relaxed);
-                }
-            }
-            Err(cause) => {
-                self.lost.fetch_add(set.len() as u64, Ordering::Relaxed);
-                self.failed(cause);
-            }
+        if let Err(cause) = self.send(set) {
+            self.lost.fetch_add(set.len() as u64, Ordering::Relaxed);
+            self.failed(cause);
         }
     }
 }

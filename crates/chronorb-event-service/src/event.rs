@@ -9,10 +9,10 @@ use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, Rtec
 
 /// The part of an event that the channel carries without looking at it. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Body(Option<Arc<Carried>>);
+pub(crate) struct Body(Option<Arc<EventBody>>);
 
 #[derive(Debug)]
-struct Carried {
+struct EventBody {
     recv_time: u64,
     send_time: u64,
     data: RtecEventDataBuf,
@@ -20,7 +20,7 @@ struct Carried {
 
 /// Copies an event out of a message.
 pub(crate) fn event_of(event: &wire::Event<'_>) -> Event<Body> {
-    let carried = Carried {
+    let carried = EventBody {
         recv_time: event.header.ec_recv_time,
         send_time: event.header.ec_send_time,
         data: event.data.to_owned(),

@@ -55,5 +55,5 @@ mod threads;
 
 pub use chronorb_events::{Limits, Notation, Rules};
 pub use clock::Clock;
-pub use options::{ChannelLimits, ChannelOptions, PeerPolicy, Unpublished};
+pub use options::{ChannelLimits, ChannelOptions, PeerPolicy, UnpublishedPolicy};
 pub use service::{EventServer, EventService, ServeError};

@@ -14,7 +14,7 @@ pub struct ChannelOptions {
     pub rules: Rules,
     /// The treatment of events that a supplier did not publish. By default they are filtered as
     /// others, unlike TAO.
-    pub unpublished: Unpublished,
+    pub unpublished: UnpublishedPolicy,
     /// Whether a second connection of a consumer replaces its subscription, instead of being
     /// refused (`-ECConsumerReconnect`).
     pub consumer_reconnect: bool,
@@ -34,7 +34,7 @@ impl Default for ChannelOptions {
         Self {
             notation: Notation::Prefix,
             rules: Rules::Corrected,
-            unpublished: Unpublished::Filtered,
+            unpublished: UnpublishedPolicy::Filtered,
             consumer_reconnect: false,
             supplier_reconnect: false,
             disconnect_callbacks: false,
@@ -46,11 +46,11 @@ impl Default for ChannelOptions {
 
 /// The treatment of events whose source and type their supplier did not publish.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Unpublished {
+pub enum UnpublishedPolicy {
     /// They reach the consumers whose filters they pass (`-ECSupplierFiltering null`).
     #[default]
     Filtered,
-    /// They reach nobody, and are counted (as with `-ECSupplierFiltering per-supplier`).
+    /// They are dropped and counted (as with `-ECSupplierFiltering per-supplier`).
     Dropped,
 }
 
@@ -60,11 +60,11 @@ pub struct PeerPolicy {
     /// The longest time of a push. A consumer that does not take a message for so long has failed.
     /// By default 1 s.
     pub push_timeout: Duration,
-    /// The failures in a row after which a client is disconnected. A client whose object does not
-    /// exist is disconnected at once. By default 3; TAO disconnects at the first one.
+    /// The failures since it answered a check, after which a client is disconnected. One whose
+    /// object does not exist is disconnected at once. By default 3; TAO disconnects at the first.
     pub failures: u32,
     /// The time between two checks of all clients. Clients that took or sent events since the last
-    /// one are not called. `None` checks none. By default 5 s.
+    /// one, and have not failed, are not called. `None` checks none. By default 5 s.
     pub check_period: Option<Duration>,
     /// The longest time of a check, and of a callback. By default 500 ms.
     pub check_timeout: Duration,

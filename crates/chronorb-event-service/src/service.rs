@@ -135,14 +135,13 @@ impl EventServer {
         let dispatch = Box::new(Reactive::new(clock.clone(), PATIENCE));
         let period = self.options.peers.check_period;
         let channel = Channel::new(self.options, clock, poas, dispatch);
-        let admin = Arc::new(AdminServant(channel.clone()));
         own.activate_object_with_id(
             ObjectId::from(CONSUMER_ADMIN_ID),
-            ConsumerAdminSkeleton::from_arc(admin.clone()),
+            ConsumerAdminSkeleton::new(AdminServant(channel.clone())),
         )?;
         own.activate_object_with_id(
             ObjectId::from(SUPPLIER_ADMIN_ID),
-            SupplierAdminSkeleton::from_arc(admin),
+            SupplierAdminSkeleton::new(AdminServant(channel.clone())),
         )?;
         let id = ObjectId::from(CHANNEL_ID);
         let servant = ChannelServant(channel.clone());

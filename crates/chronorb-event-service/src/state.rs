@@ -18,7 +18,7 @@ use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
 use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
 use crate::observers::{Observers, Update};
-use crate::options::{ChannelOptions, Unpublished};
+use crate::options::{ChannelOptions, UnpublishedPolicy};
 use crate::supplier::{Supplier, SupplierConnection, SupplierRecord, is_published};
 
 /// A channel.
@@ -79,7 +79,7 @@ pub(crate) enum EndCause {
     Request,
     /// The client is not reached.
     Failure(SystemException),
-    /// It did not connect in time.
+    /// The client did not connect in time.
     Unused,
 }
 
@@ -273,7 +273,7 @@ impl Channel {
         let mut unpublished = 0;
         for event in events {
             let header = header_of(&event.header);
-            if self.options.unpublished == Unpublished::Dropped
+            if self.options.unpublished == UnpublishedPolicy::Dropped
                 && !is_published(&publications, &header)
             {
                 unpublished += 1;

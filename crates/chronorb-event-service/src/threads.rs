@@ -54,15 +54,15 @@ pub(crate) struct Checks {
 }
 
 /// A client that is to be asked whether it exists.
-struct Asked {
+struct CheckTarget {
     number: u64,
     object: Object,
     is_consumer: bool,
 }
 
 impl Checks {
-    /// Asks the clients that were idle since the last check whether they exist, and disconnects
-    /// those that do not or have failed too often.
+    /// Asks clients that were idle since the last check, or have failed, whether they exist, and
+    /// disconnects those that do not, or have failed too often.
     pub(crate) fn run(&mut self, channel: &Channel) {
         let (asked, unused) = self.survey(channel);
         for (number, is_consumer) in unused {
@@ -72,17 +72,17 @@ impl Checks {
             if channel.life.get() != RUNNING {
                 return;
             }
-            match exists(&client.object) {
-                Ok(()) if client.is_consumer => {}
-                Ok(()) => supplier_answered(channel, client.number, None),
-                Err(cause) if client.is_consumer => consumer_failed(channel, client.number, cause),
-                Err(cause) => supplier_answered(channel, client.number, Some(cause)),
+            let answer = exists(&client.object);
+            if client.is_consumer {
+                consumer_answered(channel, client.number, answer);
+            } else {
+                supplier_answered(channel, client.number, answer);
             }
         }
     }
 
     /// Returns the clients to ask, and the proxies that were not connected in time.
-    fn survey(&mut self, channel: &Channel) -> (Vec<Asked>, Vec<(u64, bool)>) {
+    fn survey(&mut self, channel: &Channel) -> (Vec<CheckTarget>, Vec<(u64, bool)>) {
         let now = channel.clock.now();
         let is_old = |made: u64| now.saturating_sub(made) >= UNUSED_NS;
         let (mut asked, mut unused) = (Vec::new(), Vec::new());
@@ -97,10 +97,11 @@ impl Checks {
             };
             let counts = channel.counts(connection.id, &connection.consumer);
             self.activity.insert(number, counts.events);
-            if before.get(&number) != Some(&counts.events) {
+            let has_failed = connection.consumer.failures.load(Ordering::Relaxed) > 0;
+            if !has_failed && before.get(&number) != Some(&counts.events) {
                 continue;
             }
-            asked.push(Asked {
+            asked.push(CheckTarget {
                 number,
                 object: connection.consumer.check.as_object().clone(),
                 is_consumer: true,
@@ -118,7 +119,7 @@ impl Checks {
             if before.get(&number) == Some(&events)
                 && let Some(reference) = &connection.reference
             {
-                asked.push(Asked {
+                asked.push(CheckTarget {
                     number,
                     object: reference.as_object().clone(),
                     is_consumer: false,
@@ -133,7 +134,7 @@ impl Checks {
 ///
 /// # Errors
 /// The exception of a client that does not, or that is not reached.
-fn exists(object: &Object) -> Result<(), SystemException> {
+fn exists(object: &Object) -> Answer {
     use SystemExceptionKind::{CommFailure, ObjectNotExist, Timeout, Transient};
     let failures = [CommFailure, ObjectNotExist, Timeout, Transient];
     match object.non_existent() {
@@ -145,24 +146,28 @@ fn exists(object: &Object) -> Result<(), SystemException> {
     }
 }
 
-fn consumer_failed(channel: &Channel, number: u64, cause: SystemException) {
+/// The answer of a client, or the exception of one that does not exist or is not reached.
+type Answer = Result<(), SystemException>;
+
+fn consumer_answered(channel: &Channel, number: u64, answer: Answer) {
     let clients = channel.clients.lock();
     let record = clients.consumers.get(&number);
     let connection = record.and_then(|record| record.connection.as_ref());
     let consumer = connection.map(|connection| connection.consumer.clone());
     drop(clients);
-    if let Some(consumer) = consumer {
-        consumer.failed(cause);
+    match (consumer, answer) {
+        (Some(consumer), Ok(())) => consumer.answered(),
+        (Some(consumer), Err(cause)) => consumer.failed(cause),
+        (None, _) => {}
     }
 }
 
-/// Counts the failures of a supplier.
-fn supplier_answered(channel: &Channel, number: u64, cause: Option<SystemException>) {
+fn supplier_answered(channel: &Channel, number: u64, answer: Answer) {
     let mut clients = channel.clients.lock();
     let Some(record) = clients.suppliers.get_mut(&number) else {
         return;
     };
-    let Some(cause) = cause else {
+    let Err(cause) = answer else {
         record.failures = 0;
         return;
     };

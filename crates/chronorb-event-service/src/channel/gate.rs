@@ -87,18 +87,18 @@ mod tests {
 
     #[test]
     fn closing_waits_for_pushes_of_other_threads() {
-        let gate = PushGate::default();
+        let gate = &PushGate::default();
         let (begun, has_begun) = mpsc::channel();
         let (end, may_end) = mpsc::channel::<()>();
         let (closed, is_closed) = mpsc::channel();
         thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 let _push = gate.enter().unwrap();
                 begun.send(()).unwrap();
                 may_end.recv().unwrap();
             });
             has_begun.recv().unwrap();
-            scope.spawn(|| {
+            scope.spawn(move || {
                 gate.close(LONG);
                 closed.send(()).unwrap();
             });

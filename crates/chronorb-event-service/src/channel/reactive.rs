@@ -25,7 +25,7 @@ pub(crate) struct Reactive<B> {
 struct State<B> {
     lane: Lane<B>,
     /// By subscription, as the lane names it.
-    consumers: HashMap<SubscriptionId, Arc<Connected<B>>>,
+    consumers: HashMap<SubscriptionId, Arc<ConnectedConsumer<B>>>,
     connections: HashMap<ConnectionId, Connection>,
     next_id: u64,
     /// Empty batches whose memory is used again.
@@ -39,7 +39,7 @@ struct Connection {
 }
 
 /// A consumer with one program.
-struct Connected<B> {
+struct ConnectedConsumer<B> {
     consumer: Arc<dyn Consumer<B>>,
     link: Arc<Link>,
 }
@@ -56,7 +56,7 @@ struct Link {
 struct Batch<B> {
     events: Vec<Event<B>>,
     /// Consumers, and the ends of their sets.
-    sets: Vec<(Arc<Connected<B>>, usize)>,
+    sets: Vec<(Arc<ConnectedConsumer<B>>, usize)>,
 }
 
 /// The batches that are kept: as many as threads push at the same time, within reason.
@@ -122,9 +122,10 @@ impl<B> Batch<B> {
             let Some(_push) = link.gate.enter() else {
                 continue;
             };
-            connected.consumer.push(set);
+            // Before the push, which may end the connection and with it the counts.
             link.sets.fetch_add(1, Ordering::Relaxed);
             link.events.fetch_add(set.len() as u64, Ordering::Relaxed);
+            connected.consumer.push(set);
         }
         self.events.clear();
     }
@@ -139,7 +140,7 @@ impl<B: Clone + Default> State<B> {
         now: u64,
     ) -> SubscriptionId {
         let subscription = self.lane.subscribe(program, 0, now);
-        let connected = Arc::new(Connected { consumer, link });
+        let connected = Arc::new(ConnectedConsumer { consumer, link });
         self.consumers.insert(subscription, connected);
         subscription
     }

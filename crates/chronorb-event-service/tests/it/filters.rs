@@ -2,7 +2,7 @@
 
 use chronorb::data::AnyBuf;
 use chronorb_event_service::idl::rtec_event_comm::Event;
-use chronorb_event_service::{ChannelOptions, Unpublished};
+use chronorb_event_service::{ChannelOptions, UnpublishedPolicy};
 use chronorb_events::Filter;
 
 use crate::support::{Clients, Fixture, Set, event, everywhere, leaf, single};
@@ -92,7 +92,7 @@ fn case_27_unpublished_events_are_filtered_as_others_by_default() {
 fn case_27_unpublished_events_reach_nobody_if_the_channel_is_strict() {
     for clients in [Clients::Collocated, Clients::Remote] {
         let options = ChannelOptions {
-            unpublished: Unpublished::Dropped,
+            unpublished: UnpublishedPolicy::Dropped,
             ..ChannelOptions::default()
         };
         let f = Fixture::new(clients, options);

@@ -8,8 +8,8 @@ use chronorb_event_service::idl::rtec_event_channel_admin::event_channel::{
     CantAppendObserver, CantRemoveObserver,
 };
 use chronorb_event_service::idl::rtec_event_channel_admin::{
-    AppendObserverErrorBuf, ConsumerQOS, Observer, ObserverOwnedServant, ObserverSkeleton,
-    RemoveObserverErrorBuf, SupplierQOS,
+    AppendObserverError, ConsumerQOS, Observer, ObserverOwnedServant, ObserverSkeleton,
+    RemoveObserverError, SupplierQOS,
 };
 use chronorb_event_service::{ChannelLimits, ChannelOptions};
 use chronorb_events::{Filter, write_entries};
@@ -150,7 +150,7 @@ fn case_26_an_observer_that_is_not_there_cannot_be_removed() {
     everywhere(|f| {
         let (_watcher, handle) = observe(&f);
         f.channel.remove_observer(handle).unwrap();
-        let expected = RemoveObserverErrorBuf::CantRemoveObserver(CantRemoveObserver);
+        let expected = RemoveObserverError::CantRemoveObserver(CantRemoveObserver);
         for handle in [handle, 0, u32::MAX] {
             let refused = f.channel.remove_observer(handle).unwrap_err();
             assert_eq!(refused, expected);
@@ -159,9 +159,9 @@ fn case_26_an_observer_that_is_not_there_cannot_be_removed() {
 }
 
 /// An observer that hangs in its first update until it may go on.
-struct Hanging(Mutex<()>);
+struct HangingObserver(Mutex<()>);
 
-impl ObserverOwnedServant for Hanging {
+impl ObserverOwnedServant for HangingObserver {
     fn update_consumer(&self, _: &Call<'_>, _: &ConsumerQOS<'_>) -> Result<(), SystemException> {
         drop(self.0.lock().unwrap());
         Ok(())
@@ -176,7 +176,7 @@ impl ObserverOwnedServant for Hanging {
 #[test]
 fn case_26_a_hanging_observer_delays_nobody() {
     let f = Fixture::new(Clients::Remote, ChannelOptions::default());
-    let hanging = Arc::new(Hanging(Mutex::new(())));
+    let hanging = Arc::new(HangingObserver(Mutex::new(())));
     let hang = hanging.0.lock().unwrap();
     let skeleton = ObserverSkeleton::from_arc(hanging.clone());
     // In an ORB of its own, because it occupies a connection.
@@ -215,7 +215,7 @@ fn observers_are_bounded_and_those_that_do_not_exist_are_removed() {
     let observer = Observer::unchecked_narrow(&object);
     f.channel.append_observer(Some(&observer)).unwrap();
     let refused = f.channel.append_observer(Some(&observer)).unwrap_err();
-    let expected = AppendObserverErrorBuf::CantAppendObserver(CantAppendObserver);
+    let expected = AppendObserverError::CantAppendObserver(CantAppendObserver);
     assert_eq!(refused, expected);
 
     watcher.suppliers(1);

@@ -1,4 +1,4 @@
-//! Case 21: consumers and suppliers that are dead or stuck disturb nobody.
+//! Case 21: consumers and suppliers that are dead or stuck do not disturb others.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use chronorb_event_service::idl::rtec_event_comm::{PushConsumer, PushSupplier};
 use chronorb_event_service::{ChannelOptions, PeerPolicy};
 use chronorb_events::{Filter, write_entries};
 
-use crate::support::{Clients, Fixture, connect, data, event, everywhere, orb, publish};
+use crate::support::{Clients, Fixture, connect, data, event, everywhere, publish};
 
-/// A channel that gives up a stuck consumer after a few milliseconds.
+/// A channel that gives up a client after two failures.
 fn impatient() -> Fixture {
     let options = ChannelOptions {
         peers: PeerPolicy {
-            push_timeout: Duration::from_millis(20),
-            check_timeout: Duration::from_millis(20),
+            push_timeout: Duration::from_secs(2),
+            check_timeout: Duration::from_secs(2),
             failures: 2,
             check_period: None,
         },
@@ -25,7 +25,7 @@ fn impatient() -> Fixture {
 
 /// A reference to an object at a port.
 fn at(f: &Fixture, port: u16) -> chronorb::Object {
-    let url = format!("corbaloc:iiop:127.0.0.1:{port}/Nobody");
+    let url = format!("corbaloc:iiop:127.0.0.1:{port}/Absent");
     f.client.string_to_object(&url).unwrap()
 }
 
@@ -116,7 +116,6 @@ fn case_21_idle_clients_that_do_not_exist_are_disconnected_by_the_check() {
 #[test]
 fn case_21_a_supplier_whose_process_is_dead_is_disconnected_after_some_checks() {
     let f = impatient();
-    let gone = orb();
     let text = {
         let other = Fixture::new(Clients::Remote, ChannelOptions::default());
         let (_, supplier) = other.disconnectable();
@@ -130,15 +129,4 @@ fn case_21_a_supplier_whose_process_is_dead_is_disconnected_after_some_checks() 
     }
     f.service.check_clients();
     assert_eq!(f.service.statistics().suppliers.len(), 0);
-    gone.shutdown(true).unwrap();
-}
-
-#[test]
-fn a_failed_push_between_good_ones_is_forgiven() {
-    everywhere(|f| {
-        let consumer = f.subscribe(&Filter::Everything);
-        let supplier = f.supplier(&[(1, 20)]);
-        f.push(&supplier, &[(1, 20)]);
-        assert_eq!(f.state_of(consumer.number).unwrap().failures, 0);
-    });
 }

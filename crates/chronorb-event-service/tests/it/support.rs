@@ -13,8 +13,8 @@ use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ConnectPushConsumerErrorBuf, ConnectPushSupplierErrorBuf, ConsumerQOS, Dependency,
-    EventChannel, ProxyPushConsumer, ProxyPushSupplier, Publication, SupplierQOS,
+    ConnectPushConsumerError, ConnectPushSupplierError, ConsumerQOS, Dependency, EventChannel,
+    ProxyPushConsumer, ProxyPushSupplier, Publication, SupplierQOS,
 };
 use chronorb_event_service::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
@@ -136,11 +136,11 @@ impl Fixture {
     }
 
     /// Connects a consumer with a filter.
-    pub(crate) fn subscribe(&self, filter: &Filter) -> Subscribed {
+    pub(crate) fn subscribe(&self, filter: &Filter) -> TestConsumer {
         let (proxy, number) = self.proxy_supplier();
         let (recorder, consumer) = self.recorder();
         connect(&proxy, Some(&consumer), &write_entries(filter)).unwrap();
-        Subscribed {
+        TestConsumer {
             proxy,
             number,
             recorder,
@@ -149,10 +149,10 @@ impl Fixture {
     }
 
     /// Connects a supplier that publishes these sources and types, without a callback.
-    pub(crate) fn supplier(&self, published: &[(i32, i32)]) -> Supplying {
+    pub(crate) fn supplier(&self, published: &[(i32, i32)]) -> TestSupplier {
         let proxy = self.proxy_consumer();
         publish(&proxy, None, published).unwrap();
-        Supplying { proxy }
+        TestSupplier { proxy }
     }
 
     /// Makes a supplier that records its disconnection.
@@ -164,7 +164,7 @@ impl Fixture {
     }
 
     /// Pushes events one by one, and waits until the channel has dispatched them.
-    pub(crate) fn push(&self, supplier: &Supplying, events: &[(i32, i32)]) {
+    pub(crate) fn push(&self, supplier: &TestSupplier, events: &[(i32, i32)]) {
         for &(source, event_type) in events {
             supplier.proxy.push(&[event(source, event_type)]).unwrap();
             self.expect(1);
@@ -196,7 +196,7 @@ impl Fixture {
     }
 
     /// Returns all sets that a connected consumer got, after it got those that were sent to it.
-    pub(crate) fn sets(&self, of: &Subscribed) -> Vec<Set> {
+    pub(crate) fn sets(&self, of: &TestConsumer) -> Vec<Set> {
         let sent = self.state_of(of.number).unwrap().sets;
         of.recorder.sets(sent as usize)
     }
@@ -231,7 +231,7 @@ pub(crate) fn orb() -> Orb {
 }
 
 /// A connected consumer.
-pub(crate) struct Subscribed {
+pub(crate) struct TestConsumer {
     pub(crate) proxy: ProxyPushSupplier,
     pub(crate) number: u64,
     pub(crate) recorder: Arc<Recorder>,
@@ -239,7 +239,7 @@ pub(crate) struct Subscribed {
 }
 
 /// A connected supplier.
-pub(crate) struct Supplying {
+pub(crate) struct TestSupplier {
     pub(crate) proxy: ProxyPushConsumer,
 }
 
@@ -344,7 +344,7 @@ pub(crate) fn connect(
     proxy: &ProxyPushSupplier,
     consumer: Option<&PushConsumer>,
     entries: &[Entry],
-) -> Result<(), ConnectPushConsumerErrorBuf> {
+) -> Result<(), ConnectPushConsumerError> {
     connect_as(proxy, consumer, entries, false)
 }
 
@@ -354,7 +354,7 @@ pub(crate) fn connect_as(
     consumer: Option<&PushConsumer>,
     entries: &[Entry],
     is_gateway: bool,
-) -> Result<(), ConnectPushConsumerErrorBuf> {
+) -> Result<(), ConnectPushConsumerError> {
     let dependency = |entry: &Entry| {
         let mut event = event(entry.source, entry.event_type);
         event.header.creation_time = entry.time;
@@ -373,7 +373,7 @@ pub(crate) fn publish(
     proxy: &ProxyPushConsumer,
     supplier: Option<&PushSupplier>,
     published: &[(i32, i32)],
-) -> Result<(), ConnectPushSupplierErrorBuf> {
+) -> Result<(), ConnectPushSupplierError> {
     publish_as(proxy, supplier, published, false)
 }
 
@@ -383,7 +383,7 @@ pub(crate) fn publish_as(
     supplier: Option<&PushSupplier>,
     published: &[(i32, i32)],
     is_gateway: bool,
-) -> Result<(), ConnectPushSupplierErrorBuf> {
+) -> Result<(), ConnectPushSupplierError> {
     let publication = |&(source, event_type): &(i32, i32)| Publication {
         event: event(source, event_type),
         dependency_info: DependencyInfo {
