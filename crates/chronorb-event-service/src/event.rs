@@ -70,11 +70,14 @@ pub(crate) fn view_of(event: &Event<Body>) -> wire::Event<'_> {
         ec_recv_time: carried.map_or(0, |carried| carried.recv_time),
         ec_send_time: carried.map_or(0, |carried| carried.send_time),
     };
-    let data = carried.map_or(empty_data(), |carried| RtecEventData {
-        pad1: carried.data.pad1,
-        payload: &carried.data.payload,
-        any_value: carried.data.any_value.as_view(),
-    });
+    let data = match carried {
+        Some(carried) => RtecEventData {
+            pad1: carried.data.pad1,
+            payload: &carried.data.payload,
+            any_value: carried.data.any_value.as_view(),
+        },
+        None => empty_data(),
+    };
     wire::Event { header, data }
 }
 

@@ -13,12 +13,13 @@ use crate::idl::rtec_event_channel_admin::{
     ConsumerQOS, Dependency, Observer, Publication, SupplierQOS,
 };
 use crate::idl::rtec_event_comm;
+use crate::supplier::Leaves;
 
 /// A state that observers are told. Sources and types in ascending order, each once.
 #[derive(Clone)]
 pub(crate) enum Update {
-    Consumers(Arc<[(i32, i32)]>),
-    Suppliers(Arc<[(i32, i32)]>),
+    Consumers(Leaves),
+    Suppliers(Leaves),
 }
 
 /// The observers of a channel. Each has a thread of its own, so none delays another.

@@ -19,7 +19,7 @@ use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
 use crate::observers::{Observers, Update};
 use crate::options::{ChannelOptions, UnpublishedPolicy};
-use crate::supplier::{Supplier, SupplierConnection, SupplierRecord, is_published};
+use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_published};
 
 /// A channel.
 pub(crate) struct Channel {
@@ -35,7 +35,7 @@ pub(crate) struct Channel {
     pub(crate) totals: Totals,
     /// The time at which the channel was made.
     pub(crate) made: u64,
-    this: Weak<Channel>,
+    this: Weak<Self>,
 }
 
 /// The object adapters of a channel.
@@ -493,7 +493,7 @@ pub(crate) const CONSUMER_ADMIN_ID: &str = "ConsumerAdmin";
 pub(crate) const SUPPLIER_ADMIN_ID: &str = "SupplierAdmin";
 
 /// Returns sources and types in ascending order, each once, without reserved types.
-fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Arc<[(i32, i32)]> {
+fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Leaves {
     let is_user = |&(_, event_type): &(i32, i32)| !(1..FIRST_USER_TYPE).contains(&event_type);
     let mut merged: Vec<_> = leaves.into_iter().filter(is_user).collect();
     merged.sort_unstable();

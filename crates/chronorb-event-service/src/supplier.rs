@@ -25,18 +25,21 @@ pub(crate) struct SupplierConnection {
     pub(crate) is_gateway: bool,
 }
 
+/// Sources and types, where zero is any.
+pub(crate) type Leaves = Arc<[(i32, i32)]>;
+
 /// The part of a supplier's proxy that its pushes use.
 #[derive(Default)]
 pub(crate) struct Supplier {
     /// The sources and types that it published. `None` before it connects.
-    publications: PiMutex<Option<Arc<[(i32, i32)]>>>,
+    publications: PiMutex<Option<Leaves>>,
     pub(crate) events: AtomicU64,
     pub(crate) unpublished: AtomicU64,
 }
 
 impl Supplier {
     /// Returns the sources and types that the supplier published. `None` before it connects.
-    pub(crate) fn publications(&self) -> Option<Arc<[(i32, i32)]>> {
+    pub(crate) fn publications(&self) -> Option<Leaves> {
         self.publications.lock().clone()
     }
 

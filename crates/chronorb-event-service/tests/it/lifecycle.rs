@@ -1,7 +1,7 @@
 //! Cases 19 and 20: disconnection and destruction.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use chronorb::SystemExceptionKind;
@@ -12,6 +12,7 @@ use chronorb_event_service::idl::rtec_event_comm::{
     EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
 };
 use chronorb_events::{Filter, write_entries};
+use chronorb_rt::PiMutex;
 
 use crate::support::{Clients, Fixture, connect, event, everywhere, publish};
 
@@ -57,7 +58,7 @@ fn a_client_that_disconnects_is_called_back_if_the_channel_does_so() {
 /// A consumer that disconnects itself at the first push.
 #[derive(Default)]
 struct OnceOnly {
-    proxy: Mutex<Option<ProxyPushSupplier>>,
+    proxy: PiMutex<Option<ProxyPushSupplier>>,
     pushes: AtomicU64,
     is_over: AtomicBool,
 }
@@ -65,7 +66,7 @@ struct OnceOnly {
 impl PushConsumerOwnedServant for OnceOnly {
     fn push(&self, _: &Call<'_>, _: EventSet<'_>) -> Result<(), SystemException> {
         self.pushes.fetch_add(1, Ordering::AcqRel);
-        let proxy = self.proxy.lock().unwrap().take();
+        let proxy = self.proxy.lock().take();
         if let Some(proxy) = proxy {
             proxy.disconnect_push_supplier()?;
             self.is_over.store(true, Ordering::Release);
@@ -83,7 +84,7 @@ fn case_19_a_consumer_can_disconnect_itself_within_a_push() {
     everywhere(|f| {
         let (proxy, number) = f.proxy_supplier();
         let consumer = Arc::new(OnceOnly::default());
-        *consumer.proxy.lock().unwrap() = Some(proxy.clone());
+        *consumer.proxy.lock() = Some(proxy.clone());
         let skeleton = PushConsumerSkeleton::from_arc(consumer.clone());
         let object = f.client.root_poa().unwrap().serve(skeleton).unwrap();
         let reference = PushConsumer::unchecked_narrow(&object);

@@ -1,6 +1,6 @@
 //! Case 26: observers are told what consumers need and suppliers offer.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use chronorb::prelude::*;
@@ -13,9 +13,10 @@ use chronorb_event_service::idl::rtec_event_channel_admin::{
 };
 use chronorb_event_service::{ChannelLimits, ChannelOptions};
 use chronorb_events::{Filter, write_entries};
+use chronorb_rt::PiMutex;
 
 use crate::support::{
-    Clients, Fixture, LONG, connect_as, everywhere, leaf, ms, publish, publish_as,
+    Clients, Fixture, Record, connect_as, everywhere, leaf, ms, publish, publish_as,
 };
 
 /// The entries of an update as sources and types.
@@ -24,29 +25,17 @@ type Entries = Vec<(i32, i32)>;
 /// An observer that records its updates.
 #[derive(Default)]
 struct Watcher {
-    consumers: Mutex<Vec<Entries>>,
-    suppliers: Mutex<Vec<Entries>>,
-    changed: Condvar,
+    consumers: Record<Entries>,
+    suppliers: Record<Entries>,
 }
 
 impl Watcher {
-    fn wait_for(&self, updates: &Mutex<Vec<Entries>>, number: usize) -> Vec<Entries> {
-        let updates = updates.lock().unwrap();
-        let is_short = |updates: &mut Vec<Entries>| updates.len() < number;
-        let (updates, waited) = self
-            .changed
-            .wait_timeout_while(updates, LONG, is_short)
-            .unwrap();
-        assert!(!waited.timed_out(), "{} of {number} updates", updates.len());
-        updates.clone()
-    }
-
     fn consumers(&self, number: usize) -> Vec<Entries> {
-        self.wait_for(&self.consumers, number)
+        self.consumers.wait_for(number)
     }
 
     fn suppliers(&self, number: usize) -> Vec<Entries> {
-        self.wait_for(&self.suppliers, number)
+        self.suppliers.wait_for(number)
     }
 }
 
@@ -56,8 +45,7 @@ impl ObserverOwnedServant for Watcher {
         let entries = headers
             .map(|header| (header.source, header.r#type))
             .collect();
-        self.consumers.lock().unwrap().push(entries);
-        self.changed.notify_all();
+        self.consumers.add(entries);
         Ok(())
     }
 
@@ -66,8 +54,7 @@ impl ObserverOwnedServant for Watcher {
         let entries = headers
             .map(|header| (header.source, header.r#type))
             .collect();
-        self.suppliers.lock().unwrap().push(entries);
-        self.changed.notify_all();
+        self.suppliers.add(entries);
         Ok(())
     }
 }
@@ -159,16 +146,16 @@ fn case_26_an_observer_that_is_not_there_cannot_be_removed() {
 }
 
 /// An observer that hangs in its first update until it may go on.
-struct HangingObserver(Mutex<()>);
+struct HangingObserver(PiMutex<()>);
 
 impl ObserverOwnedServant for HangingObserver {
     fn update_consumer(&self, _: &Call<'_>, _: &ConsumerQOS<'_>) -> Result<(), SystemException> {
-        drop(self.0.lock().unwrap());
+        drop(self.0.lock());
         Ok(())
     }
 
     fn update_supplier(&self, _: &Call<'_>, _: &SupplierQOS<'_>) -> Result<(), SystemException> {
-        drop(self.0.lock().unwrap());
+        drop(self.0.lock());
         Ok(())
     }
 }
@@ -176,8 +163,8 @@ impl ObserverOwnedServant for HangingObserver {
 #[test]
 fn case_26_a_hanging_observer_delays_nobody() {
     let f = Fixture::new(Clients::Remote, ChannelOptions::default());
-    let hanging = Arc::new(HangingObserver(Mutex::new(())));
-    let hang = hanging.0.lock().unwrap();
+    let hanging = Arc::new(HangingObserver(PiMutex::new(())));
+    let hang = hanging.0.lock();
     let skeleton = ObserverSkeleton::from_arc(hanging.clone());
     // In an ORB of its own, because it occupies a connection.
     let place = crate::support::orb();

@@ -1,7 +1,7 @@
 //! A channel with suppliers and consumers, in one process or over TCP, in virtual time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use chronorb_event_service::idl::rtec_event_comm::{
 };
 use chronorb_event_service::{ChannelOptions, Clock, EventServer, EventService, PeerPolicy, Rules};
 use chronorb_events::{Entry, Filter, write_entries};
+use chronorb_rt::{Deadline, Gate, PiMutex};
 
 /// A millisecond, in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
@@ -243,50 +244,70 @@ pub(crate) struct TestSupplier {
     pub(crate) proxy: ProxyPushConsumer,
 }
 
+/// A list that grows, for threads that wait for it.
+pub(crate) struct Record<T> {
+    entries: PiMutex<Vec<T>>,
+    changed: Gate,
+}
+
+impl<T> Default for Record<T> {
+    fn default() -> Self {
+        Self {
+            entries: PiMutex::new(Vec::new()),
+            changed: Gate::new(0),
+        }
+    }
+}
+
+impl<T: Clone> Record<T> {
+    pub(crate) fn add(&self, entry: T) {
+        self.entries.lock().push(entry);
+        self.changed.advance();
+    }
+
+    /// Waits for so many entries, and returns all of them.
+    pub(crate) fn wait_for(&self, least: usize) -> Vec<T> {
+        let deadline = Deadline::after(LONG);
+        loop {
+            let seen = self.changed.get();
+            let entries = self.entries.lock().clone();
+            if entries.len() >= least {
+                return entries;
+            }
+            let changed = self.changed.wait_while(seen, deadline);
+            assert_ne!(changed, seen, "{} of {least} entries", entries.len());
+        }
+    }
+}
+
 /// A servant that records what is pushed to it.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    sets: Mutex<Vec<Set>>,
-    payloads: Mutex<Vec<(Vec<u8>, AnyBuf)>>,
+    sets: Record<Set>,
+    payloads: Record<(Vec<u8>, AnyBuf)>,
     pub(crate) disconnections: Disconnections,
-    changed: Condvar,
 }
 
 impl Recorder {
     /// Waits for so many sets, and returns all of them.
     pub(crate) fn sets(&self, least: usize) -> Vec<Set> {
-        let sets = self.sets.lock().unwrap();
-        let is_short = |sets: &mut Vec<Set>| sets.len() < least;
-        let (sets, waited) = self
-            .changed
-            .wait_timeout_while(sets, LONG, is_short)
-            .unwrap();
-        assert!(!waited.timed_out(), "{} of {least} sets", sets.len());
-        sets.clone()
+        self.sets.wait_for(least)
     }
 
     /// Returns the payloads and anys of all events.
     pub(crate) fn payloads(&self) -> Vec<(Vec<u8>, AnyBuf)> {
-        self.payloads.lock().unwrap().clone()
+        self.payloads.wait_for(0)
     }
 }
 
 impl PushConsumerOwnedServant for Recorder {
     fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
         let of = |event: &Event<'_>| (event.header.source, event.header.r#type);
-        let payload = |event: &Event<'_>| {
+        for event in data {
             let data = event.data.to_owned();
-            (data.payload, data.any_value)
-        };
-        self.payloads
-            .lock()
-            .unwrap()
-            .extend(data.iter().map(payload));
-        self.sets
-            .lock()
-            .unwrap()
-            .push(data.iter().map(of).collect());
-        self.changed.notify_all();
+            self.payloads.add((data.payload, data.any_value));
+        }
+        self.sets.add(data.iter().map(of).collect());
         Ok(())
     }
 

@@ -22,7 +22,7 @@ fn leaves_name_a_type_or_a_source_and_a_type() {
 fn operators_bind_in_the_order_conjunction_and_or() {
     let (a, b, c) = (read("1:16"), read("17"), read("18"));
     let both = Filter::Conjunction(vec![a.clone(), b.clone()]);
-    assert_eq!(read("1:16+17|18"), both.clone() | c.clone());
+    assert_eq!(read("1:16+17|18"), both | c.clone());
     assert_eq!(read("1:16 & 17 | 18"), (a.clone() & b.clone()) | c.clone());
     assert_eq!(read("1:16 & (17 | !18)"), a & Filter::Any(vec![b, !c]));
 }
