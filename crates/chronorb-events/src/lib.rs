@@ -7,7 +7,7 @@
 //! | need | item |
 //! |---|---|
 //! | an event | [`Event`], [`Header`] |
-//! | what a consumer subscribes to | [`Filter`] |
+//! | what a consumer subscribes to, as a tree or as text | [`Filter`] |
 //! | a subscription as it comes over the wire | [`read_entries`], [`write_entries`] |
 //! | checks and compilation | [`Program::compile`], [`Limits`], [`Rules`] |
 //! | the consumers of one priority | [`Lane`] |
@@ -44,6 +44,7 @@ mod lane;
 mod plan;
 mod program;
 mod queue;
+mod text;
 
 pub use entries::{Entry, Notation, read_entries, write_entries};
 pub use error::{Limits, SubscriptionError};
@@ -56,3 +57,4 @@ pub use lane::{Lane, SubscriptionId};
 pub use plan::{Candidates, Routes};
 pub use program::{Program, Rules};
 pub use queue::{Next, Overflow, Put, Queue};
+pub use text::FilterTextError;
