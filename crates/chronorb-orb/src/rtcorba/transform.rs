@@ -70,6 +70,8 @@ impl RtOrb {
         transform: Arc<dyn PriorityTransform>,
     ) -> Result<(), SystemException> {
         let set = self.core.rt.transform.0.set(transform);
+        // Calls of bindings that were made without a transform do not ask for one.
+        self.core.rt.policies.renew_bindings();
         set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
     }
 }
@@ -79,6 +81,11 @@ impl RtOrb {
 pub(crate) struct Transform(OnceLock<Arc<dyn PriorityTransform>>);
 
 impl Transform {
+    /// Whether there is none.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.get().is_none()
+    }
+
     /// The priority to serve a request for an object at.
     ///
     /// # Errors
