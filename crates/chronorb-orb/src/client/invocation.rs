@@ -39,12 +39,12 @@ pub(crate) fn invoke(
 ) -> Result<ReplyBody, SystemException> {
     object.core().at(Stage::Bind);
     let mut object = object;
-    let mut usual = object
-        .is_outside()
-        .then(|| binding::usual(object))
-        .flatten();
-    // Only for calls that have more to do.
-    let mut call = None;
+    let (mut usual, mut call) = (None, None);
+    if object.is_outside() {
+        usual = binding::usual(object);
+    } else if let Some(result) = call_here(&mut call, object, scope, operation, arguments)? {
+        return result;
+    }
     loop {
         let (binding, limits) = match usual.take() {
             Some(usual) => usual,
@@ -59,6 +59,47 @@ pub(crate) fn invoke(
         match exchange(&binding, scope, operation, arguments, limits) {
             Ok(answer) => return Ok(answer),
             Err(outcome) => Invocation::fail(&mut call, object, &binding, limits, outcome)?,
+        }
+    }
+}
+
+/// Calls an object of this process. `None` is for a call that must use the transport: its state is
+/// in `call` if an attempt was made.
+#[inline(never)]
+fn call_here(
+    call: &mut Option<Invocation>,
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<Option<Result<ReplyBody, SystemException>>, SystemException> {
+    let core = object.core();
+    if operation.oneway || core.rt.policies.uses_ends() {
+        return Ok(None);
+    }
+    let Some(key) = object.key_within() else {
+        return Ok(None);
+    };
+    core.check_running()?;
+    let deadline = Deadline::after_nanos(object.time_out());
+    let priority = onward_priority(core)?;
+    let limits = (priority, deadline);
+    let mut attempt = Attempt::default();
+    match collocated::call(
+        object,
+        key,
+        &mut attempt,
+        scope,
+        operation,
+        arguments,
+        limits,
+    )? {
+        LocalCall::Done(result) => Ok(Some(result)),
+        unserved => {
+            let key = BindingKey::of_calls(object, priority);
+            let call = call.insert(Invocation::new(key, deadline, attempt));
+            call.is_at_original = false;
+            call.leave_process(unserved).map(|()| None)
         }
     }
 }
@@ -307,11 +348,18 @@ impl Invocation {
         let attempt = &mut self.attempt;
         match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
             LocalCall::Done(result) => Ok(Some(result)),
-            LocalCall::Forwarded(target) => {
-                binding::forward(self.key, target, self.deadline.get())?;
-                Ok(None)
-            }
-            LocalCall::ByTransport => Ok(None),
+            unserved => self.leave_process(unserved).map(|()| None),
+        }
+    }
+
+    /// Prepares the first attempt by the transport, after attempts within the process.
+    #[cold]
+    #[inline(never)]
+    fn leave_process(&self, after: LocalCall) -> Result<(), SystemException> {
+        self.has_waited.set(true);
+        match after {
+            LocalCall::Forwarded(target) => binding::forward(self.key, target, self.deadline.get()),
+            LocalCall::ByTransport | LocalCall::Done(_) => Ok(()),
         }
     }
 

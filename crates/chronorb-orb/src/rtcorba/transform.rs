@@ -110,7 +110,7 @@ impl Transform {
 ///
 /// # Errors
 /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
-#[inline]
+#[inline(always)]
 pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
     match (core.rt.transform.0.get(), request_priority()) {
         (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
@@ -118,6 +118,8 @@ pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, Syst
     }
 }
 
+#[cold]
+#[inline(never)]
 fn transformed(
     core: &Arc<Core>,
     transform: &dyn PriorityTransform,
