@@ -215,8 +215,8 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the binding of an object outside of this process with the limits of a call, if it was
-/// the last one that the thread has used, and the call has nothing to do but to send and to receive.
+/// Returns the binding of an object outside of this process with the limits of a call, if the
+/// thread has used it last, and the call has nothing to do but to send and to receive.
 ///
 /// All other calls [bind](bind) the object, so that what they need costs this one nothing.
 #[inline(always)]
