@@ -47,6 +47,7 @@ use crate::rtcorba::policies::{
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
+pub(super) use upkeep::drop_connection;
 pub(crate) use upkeep::forget_orb;
 use upkeep::{close_unused, make_room, tidy};
 
@@ -190,7 +191,7 @@ impl BindingKey {
         Self::new(object, priority, kind)
     }
 
-    fn new(object: &Object, priority: Option<Priority>, kind: ChannelKind) -> Self {
+    pub(super) fn new(object: &Object, priority: Option<Priority>, kind: ChannelKind) -> Self {
         Self {
             object: object.number(),
             priority,

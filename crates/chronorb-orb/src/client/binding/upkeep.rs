@@ -73,7 +73,7 @@ fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
 }
 
 /// Drops a connection of this thread, with its bindings.
-fn drop_connection(connection: &Rc<ClientConnection>) {
+pub(in crate::client) fn drop_connection(connection: &Rc<ClientConnection>) {
     let is_it = |other: &Rc<ClientConnection>| Rc::ptr_eq(other, connection);
     forget_where(|binding| is_it(&binding.connection), |_, c| is_it(c));
 }
