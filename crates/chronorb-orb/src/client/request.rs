@@ -132,6 +132,25 @@ fn write_constrained_header(
     Ok(header_end)
 }
 
+/// Writes the header of oneway requests by a connection that is never read, so that it is the same
+/// for all of them but for the id and the length. Returns the positions of the padding and of the
+/// id; `None` if the protocol has no such header.
+#[cold]
+pub(super) fn write_constant_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+) -> Result<Option<(usize, usize)>, SystemException> {
+    // The server's answers would show that it has read the announcements.
+    let header_end = write_header(binding, frame, operation, 0, true)?;
+    finish_message(frame);
+    let message = Protocol::read_header(frame.as_slice());
+    let id_at = message
+        .ok()
+        .and_then(|message| message.protocol.request_id_at());
+    Ok(id_at.map(|id_at| (header_end, id_at)))
+}
+
 /// Writes a request with the body of another one, which began at `start` and has its text in a
 /// form. Returns the position of the body.
 ///
@@ -265,29 +284,26 @@ fn protocol_of(binding: &Binding, target: &Target<'_>, operation: &[u8]) -> Prot
     binding.version.into()
 }
 
-/// Reads a reply up to its results; `None` if it is not the one to `request_id`.
-#[inline]
-pub(super) fn read_reply(
-    (frame, arena): (&mut Frame, &Arena),
+/// Reads a reply with results and without contexts to `request_id`; `None` for any other one.
+#[inline(always)]
+pub(super) fn read_plain_reply(
+    frame: &Frame,
     message: MessageHeader,
     text: TextForm,
     request_id: u32,
-) -> Result<Option<Outcome>, CdrError> {
-    if let Some(id) = ReplyHeader::id_of_plain_result(message, frame.as_slice()) {
-        let answer = Outcome::Answer(ReplyBody {
-            exception: false,
-            body: ReplyHeader::RESULT_AT,
-            endian: message.endian,
-            text,
-        });
-        return Ok((id == request_id).then_some(answer));
-    }
-    read_other_reply((frame, arena), message, text, request_id)
+) -> Option<ReplyBody> {
+    let id = ReplyHeader::id_of_plain_result(message, frame.as_slice())?;
+    (id == request_id).then_some(ReplyBody {
+        exception: false,
+        body: ReplyHeader::RESULT_AT,
+        endian: message.endian,
+        text,
+    })
 }
 
-#[cold]
+/// Reads a reply up to its results; `None` if it is not the one to `request_id`.
 #[inline(never)]
-fn read_other_reply(
+pub(super) fn read_reply(
     (frame, arena): (&mut Frame, &Arena),
     message: MessageHeader,
     text: TextForm,

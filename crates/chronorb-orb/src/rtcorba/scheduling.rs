@@ -191,6 +191,14 @@ impl Drop for ConstraintGuard {
     }
 }
 
+/// Lets the calling thread have no constraint until the guard is dropped.
+pub(crate) fn suspend() -> ConstraintGuard {
+    ConstraintGuard {
+        before: PRESENT.replace(None),
+        not_send: PhantomData,
+    }
+}
+
 /// Whether the calls of this thread have a constraint.
 pub(crate) fn is_constrained() -> bool {
     PRESENT.with(|present| present.get().is_some())

@@ -1,0 +1,146 @@
+//! Events: on the wire, and in the channel.
+
+use std::slice;
+use std::sync::{Arc, OnceLock};
+
+use chronorb::data::Any;
+use chronorb::{BodyForm, EncodedBody, SystemException};
+use chronorb_events::{Entry, Event, Header};
+
+use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, RtecEventDataBuf};
+
+/// The part of an event that the channel carries without looking at it. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Body(Option<Arc<EventBody>>);
+
+#[derive(Debug)]
+struct EventBody {
+    recv_time: u64,
+    send_time: u64,
+    data: RtecEventDataBuf,
+    /// The argument of a push of the event alone, in the form of the first consumer.
+    encoded: OnceLock<EncodedBody>,
+}
+
+impl Body {
+    /// Returns the argument of a push of the event that carries it. It is encoded once for all
+    /// consumers with the same form of text.
+    pub(crate) fn encoded(
+        &self,
+        event: &Event<Self>,
+        form: BodyForm,
+    ) -> Result<EncodedBody, SystemException> {
+        let encode = || encode(slice::from_ref(event), form);
+        let Some(carried) = &self.0 else {
+            return encode();
+        };
+        if let Some(encoded) = carried.encoded.get() {
+            let fits = encoded.form() == form;
+            return if fits { Ok(encoded.clone()) } else { encode() };
+        }
+        let encoded = encode()?;
+        // Another thread may have been faster.
+        let _ = carried.encoded.set(encoded.clone());
+        Ok(encoded)
+    }
+}
+
+/// Copies an event out of a message.
+pub(crate) fn event_of(event: &wire::Event<'_>) -> Event<Body> {
+    let carried = EventBody {
+        recv_time: event.header.ec_recv_time,
+        send_time: event.header.ec_send_time,
+        data: event.data.to_owned(),
+        encoded: OnceLock::new(),
+    };
+    Event {
+        header: header_of(&event.header),
+        body: Body(Some(Arc::new(carried))),
+    }
+}
+
+/// Returns the header of an event on the wire, as filters see it.
+pub(crate) fn header_of(header: &EventHeader) -> Header {
+    Header {
+        source: header.source,
+        event_type: header.r#type,
+        ttl: header.ttl,
+        creation_time: header.creation_time,
+    }
+}
+
+/// Returns the entry of a subscription.
+pub(crate) fn entry_of(header: &EventHeader) -> Entry {
+    Entry {
+        source: header.source,
+        event_type: header.r#type,
+        time: header.creation_time,
+    }
+}
+
+/// Returns a header with a source and a type.
+pub(crate) fn wire_header(source: i32, event_type: i32) -> EventHeader {
+    EventHeader {
+        r#type: event_type,
+        source,
+        ..EventHeader::default()
+    }
+}
+
+/// Returns a view of an event that can be written into a message.
+pub(crate) fn view_of(event: &Event<Body>) -> wire::Event<'_> {
+    let carried = event.body.0.as_deref();
+    let header = EventHeader {
+        r#type: event.header.event_type,
+        source: event.header.source,
+        ttl: event.header.ttl,
+        creation_time: event.header.creation_time,
+        ec_recv_time: carried.map_or(0, |carried| carried.recv_time),
+        ec_send_time: carried.map_or(0, |carried| carried.send_time),
+    };
+    let data = match carried {
+        Some(carried) => RtecEventData {
+            pad1: carried.data.pad1,
+            payload: &carried.data.payload,
+            any_value: carried.data.any_value.as_view(),
+        },
+        None => empty_data(),
+    };
+    wire::Event { header, data }
+}
+
+/// Encodes a set of events as the argument of a push.
+pub(crate) fn encode(set: &[Event<Body>], form: BodyForm) -> Result<EncodedBody, SystemException> {
+    let views: Vec<wire::Event<'_>> = set.iter().map(view_of).collect();
+    let mut body = EncodedBody::in_form(form);
+    body.renew(&|e| e.write_seq(&views))?;
+    Ok(body)
+}
+
+/// Returns the data of an event without any.
+pub(crate) fn empty_data() -> RtecEventData<'static> {
+    RtecEventData {
+        pad1: 0,
+        payload: &[],
+        any_value: Any::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_encoded_once_for_all_consumers() {
+        let data = empty_data();
+        let header = wire_header(1, 20);
+        let event = event_of(&wire::Event { header, data });
+        let encode = || event.body.encoded(&event, BodyForm::default()).unwrap();
+        let (first, second) = (encode(), encode());
+        assert_eq!(first.as_slice().as_ptr(), second.as_slice().as_ptr());
+        assert_eq!(first.len(), 52, "a set of one empty event");
+        let timer = Event::new(0, 5, Body::default());
+        let encoded = timer.body.encoded(&timer, BodyForm::default()).unwrap();
+        assert_eq!(encoded.len(), first.len());
+    }
+}

@@ -1,0 +1,12 @@
+//! Tests of the event channel, as its clients see it.
+
+mod correlation;
+mod filters;
+mod lifecycle;
+mod observers;
+mod outboxes;
+mod peers;
+mod statistics;
+mod support;
+mod timers;
+mod validation;
