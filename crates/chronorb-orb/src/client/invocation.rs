@@ -37,6 +37,10 @@ pub(crate) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return super::segment::invoke(object, scope, operation, arguments);
+    }
     let mut call = Invocation::begin(object, BindingKey::of_calls)?;
     object.core().at(Stage::Bind);
     loop {
@@ -57,6 +61,21 @@ pub(crate) fn invoke(
 /// Sends the request of a oneway operation. Returns `false`, without sending it, if the policy
 /// wants an answer: the operation is [invoked](invoke) then.
 pub(crate) fn invoke_oneway(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<bool, SystemException> {
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return super::segment::invoke_oneway(object, scope, operation, arguments);
+    }
+    send_oneway(object, scope, operation, arguments)
+}
+
+/// Sends the request of a oneway operation as [`invoke_oneway`] does, for any thread.
+#[inline]
+pub(super) fn send_oneway(
     object: &Object,
     scope: &mut Scope,
     operation: &Operation,
@@ -94,7 +113,7 @@ pub(super) struct Invocation {
     /// Whether the call has waited already.
     has_waited: Cell<bool>,
     /// Whether the next attempt is at the object itself, which may be in this process.
-    is_at_original: bool,
+    pub(super) is_at_original: bool,
 }
 
 impl Invocation {
@@ -367,7 +386,7 @@ fn explain(
 }
 
 /// One request and its reply.
-fn exchange(
+pub(super) fn exchange(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,

@@ -9,6 +9,8 @@ mod explicit;
 mod invocation;
 mod request;
 mod route;
+#[cfg(feature = "distributable-threads")]
+mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
