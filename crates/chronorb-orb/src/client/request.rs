@@ -21,6 +21,8 @@ use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -163,8 +165,7 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    #[cfg(feature = "distributable-threads")]
-    let scheduling = crate::rtscheduling::outgoing();
+    let scheduling = outgoing();
     let mut list = [ServiceContext { id: 0, data: &[] }; 6];
     let mut count = 0;
     let mut add = |id, data| {
@@ -189,7 +190,6 @@ fn write_header(
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
     }
-    #[cfg(feature = "distributable-threads")]
     if let Some(data) = &scheduling {
         add(contexts::SCHEDULING, data);
     }
@@ -357,10 +357,7 @@ impl HeaderForm {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
-            #[cfg(feature = "distributable-threads")]
-            is_scheduled: crate::rtscheduling::sends_context(),
-            #[cfg(not(feature = "distributable-threads"))]
-            is_scheduled: false,
+            is_scheduled: sends_context(),
         }
     }
 }
@@ -495,14 +492,9 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
 }
 
 /// Writes the context of scheduling into a header, at its position.
-#[cfg_attr(
-    not(feature = "distributable-threads"),
-    expect(unused_variables, reason = "no request has one")
-)]
 #[inline(never)]
 fn write_scheduling(frame: &mut Frame, at: usize) {
-    #[cfg(feature = "distributable-threads")]
-    if let Some(data) = crate::rtscheduling::outgoing() {
+    if let Some(data) = outgoing() {
         frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
     }
 }
@@ -517,6 +509,18 @@ fn position_of_scheduling(header: &[u8]) -> Option<usize> {
     start[4..].copy_from_slice(&(len as u32).to_ne_bytes());
     let found = header.windows(8).position(|octets| octets == start)? + 8;
     (found + len <= header.len()).then_some(found)
+}
+
+/// The context of scheduling of a request: none without distributable threads.
+#[cfg(not(feature = "distributable-threads"))]
+const fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
+    None
+}
+
+/// Whether requests of this thread carry a context of scheduling.
+#[cfg(not(feature = "distributable-threads"))]
+const fn sends_context() -> bool {
+    false
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

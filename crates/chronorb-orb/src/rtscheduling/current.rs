@@ -102,9 +102,9 @@ impl SchedulingCurrent {
         };
         let inherited = outer.as_ref();
         let own = parameter.copied();
-        let own = own.or(inherited.and_then(|outer| outer.parameter));
+        let own = own.or_else(|| inherited.and_then(|outer| outer.parameter));
         let onward = implicit.copied();
-        let onward = onward.or(inherited.and_then(|outer| outer.implicit));
+        let onward = onward.or_else(|| inherited.and_then(|outer| outer.implicit));
         let priority = own.as_ref().and_then(|own| scheduler.priority(own));
         let before = PriorityBefore::change(&self.core, priority)?;
         let guid = match &outer {
