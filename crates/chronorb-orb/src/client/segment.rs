@@ -7,9 +7,7 @@ use std::sync::{Arc, Weak};
 
 use chronorb_giop::SystemException;
 
-use super::attempt::Outcome;
-use super::binding::BindingKey;
-use super::invocation::{Invocation, exchange, send_oneway};
+use super::invocation::{Invocation, NextAttempt, exchange, send_oneway};
 use super::request::Arguments;
 use crate::call::Operation;
 use crate::object::Object;
@@ -56,15 +54,14 @@ fn attempt(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
-    let mut invocation = Invocation::begin(object, BindingKey::of_calls)?;
+    let object = object.answering()?;
+    let mut invocation = None;
     loop {
-        if std::mem::take(&mut invocation.is_at_original)
-            && !operation.oneway
-            && let Some(result) = invocation.call_within(object, scope, operation, arguments)?
-        {
-            return result;
-        }
-        let binding = invocation.bind(object)?;
+        let next = Invocation::go_on(&mut invocation, object, scope, operation, arguments)?;
+        let (binding, limits) = match next {
+            NextAttempt::At(binding, limits) => (binding, limits),
+            NextAttempt::Done(answer) => return Ok(answer),
+        };
         let link = binding.connection.interruptible();
         let waiting = link.map(|link| {
             let weak = || {
@@ -74,17 +71,17 @@ fn attempt(
             call.wait(Arc::as_ptr(link).addr(), weak)
         });
         let waiting = waiting.transpose()?;
-        let outcome = exchange(&binding, scope, operation, arguments, &invocation);
+        let answer = exchange(&binding, scope, operation, arguments, limits);
         drop(waiting);
-        match outcome {
-            Ok(Outcome::Answer(answer)) => return Ok(answer),
-            Err(_) if call.is_cancelled() => {
+        match answer {
+            Ok(answer) => return Ok(answer),
+            Err(Err(_)) if call.is_cancelled() => {
                 drop(binding);
                 cancel_onward(object, call.guid);
                 return Err(call.interrupted());
             }
-            outcome => invocation.on_outcome(object, &binding, outcome)?,
-        };
+            Err(outcome) => Invocation::fail(&mut invocation, object, &binding, limits, outcome)?,
+        }
     }
 }
 
