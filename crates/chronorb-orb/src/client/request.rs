@@ -22,6 +22,8 @@ use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
 use crate::rtcorba::scheduling;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -114,7 +116,7 @@ fn write_constrained_header(
         && binding.ends.is_none()
         && binding.addressing.get() == AddressingDisposition::Key
         && !announces;
-    let (Some(present), true) = (scheduling::outgoing(), may_be_kept) else {
+    let (Some(present), true) = (present_context(binding), may_be_kept) else {
         return write_header(binding, frame, operation, request_id, announces);
     };
     let form = HeaderForm::of(&binding.connection, announces);
@@ -130,6 +132,15 @@ fn write_constrained_header(
         binding.prepared.keep(operation, form, frame, header_end);
     }
     Ok(header_end)
+}
+
+/// The context of scheduling for a request that is sent now: that of the distributable thread, else
+/// that of the time constraint.
+fn present_context(binding: &Binding) -> Option<[u8; SchedulingContext::LEN]> {
+    match outgoing() {
+        None if binding.is_constrained => scheduling::outgoing(),
+        of_thread => of_thread,
+    }
 }
 
 /// Writes the header of oneway requests by a connection that is never read, so that it is the same
@@ -199,11 +210,7 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let constraint = if binding.is_constrained {
-        scheduling::outgoing()
-    } else {
-        None
-    };
+    let scheduling = present_context(binding);
     let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
@@ -232,7 +239,7 @@ fn write_header(
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
     }
     // The last one: see `write_constrained_header`.
-    if let Some(data) = &constraint {
+    if let Some(data) = &scheduling {
         add(contexts::SCHEDULING, data);
     }
     let header = RequestHeader {
@@ -381,6 +388,8 @@ struct HeaderForm {
     is_lite: bool,
     announces: bool,
     proposes: bool,
+    /// Whether it has a context of scheduling, whose content differs for each request.
+    is_scheduled: bool,
 }
 
 impl HeaderForm {
@@ -391,6 +400,7 @@ impl HeaderForm {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
+            is_scheduled: sends_context(),
         }
     }
 }
@@ -413,6 +423,8 @@ struct PreparedHeader {
     end: u32,
     /// The position of the request's id in it.
     id_at: u32,
+    /// The position of the context of scheduling in it; 0 if it has none.
+    scheduling_at: u32,
 }
 
 impl PreparedHeaders {
@@ -452,6 +464,9 @@ impl PreparedHeaders {
         frame.extend_from_slice(&self.table.borrow().octets[start..start + len])?;
         let id = &mut frame.as_mut_slice()[id_at..id_at + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
+        if form.is_scheduled {
+            write_scheduling(frame, header.scheduling_at as usize);
+        }
         Ok(Some(header.end as usize))
     }
 
@@ -473,13 +488,22 @@ impl PreparedHeaders {
         let Some(id_at) = id_at else {
             return;
         };
+        let scheduling_at = if form.is_scheduled {
+            match position_of_scheduling(header.as_slice()) {
+                Some(at) => at,
+                None => return,
+            }
+        } else {
+            0
+        };
         let mut table = self.table.borrow_mut();
         let key = header_key(operation, form);
         if table.by_name.len() >= MAX_OPERATIONS || table.by_name.contains_key(&key) {
             return;
         }
-        let numbers = [table.octets.len(), header.len(), end, id_at].map(u32::try_from);
-        let [Ok(start), Ok(len), Ok(end), Ok(id_at)] = numbers else {
+        let start = table.octets.len();
+        let numbers = [start, header.len(), end, id_at, scheduling_at].map(u32::try_from);
+        let [Ok(start), Ok(len), Ok(end), Ok(id_at), Ok(scheduling_at)] = numbers else {
             return;
         };
         table.octets.extend_from_slice(header.as_slice());
@@ -488,6 +512,7 @@ impl PreparedHeaders {
             len,
             end,
             id_at,
+            scheduling_at,
         };
         table.by_name.insert(key, header);
     }
@@ -502,10 +527,43 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
         form.is_lite,
         form.announces,
         form.proposes,
+        form.is_scheduled,
     ];
     let flags = flags.into_iter().enumerate();
     let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
-    (name.as_ptr().addr(), name.len() * 16 + flags)
+    (name.as_ptr().addr(), name.len() * 32 + flags)
+}
+
+/// Writes the context of scheduling into a header, at its position.
+#[inline(never)]
+fn write_scheduling(frame: &mut Frame, at: usize) {
+    if let Some(data) = outgoing() {
+        frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
+    }
+}
+
+/// The position of the context of scheduling in a header that has just been written. A context is
+/// its id, its length, and its content, in this machine's byte order.
+#[cold]
+fn position_of_scheduling(header: &[u8]) -> Option<usize> {
+    let len = SchedulingContext::LEN;
+    let mut start = [0; 8];
+    start[..4].copy_from_slice(&contexts::SCHEDULING.to_ne_bytes());
+    start[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+    let found = header.windows(8).position(|octets| octets == start)? + 8;
+    (found + len <= header.len()).then_some(found)
+}
+
+/// The context of scheduling of a request: none without distributable threads.
+#[cfg(not(feature = "distributable-threads"))]
+const fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
+    None
+}
+
+/// Whether requests of this thread carry a context of scheduling.
+#[cfg(not(feature = "distributable-threads"))]
+const fn sends_context() -> bool {
+    false
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

@@ -167,6 +167,13 @@ impl Constraint {
             // The last number stands for no deadline in ranks.
             Monotonic::from_nanos(due.min(u64::MAX - 1))
         });
+        let context = SchedulingContext {
+            // Calls of the servant go on with the thread, one hop further.
+            begins_thread: false,
+            cancelled: false,
+            hops: context.hops.saturating_add(1),
+            ..context
+        };
         Self { due, context }
     }
 
