@@ -6,9 +6,11 @@ mod explain;
 mod learn;
 mod page;
 mod progress;
+mod reason;
 mod simulate;
 mod source;
 mod text;
+mod words;
 
 use std::error::Error;
 

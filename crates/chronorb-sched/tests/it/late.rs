@@ -58,8 +58,8 @@ fn what_depends_on_an_overloaded_processor_is_unbounded() {
 
 #[test]
 fn transactions_that_delay_each_other_more_and_more_are_unbounded() {
-    // Each processor is used by 0.95, but the first step of each transaction is below the second one
-    // of the other, whose jitter it makes.
+    // Each processor is used by 0.95, but the first step of each transaction is less urgent than
+    // the second one of the other, whose jitter it makes.
     let cpus = [Resource::default(), Resource::default()];
     let chain = |first: usize| {
         Transaction::new(

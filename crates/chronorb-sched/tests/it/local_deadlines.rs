@@ -25,7 +25,10 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn iterated_deadlines_are_no_worse_than_those_by_cost(set in transactions(), factor in 1..4_u64) {
+    fn iterated_deadlines_are_no_worse_than_those_by_cost(
+        set in transactions(),
+        factor in 1..4_u64,
+    ) {
         let mut set = set;
         for step in set.iter_mut().flat_map(|it| &mut it.steps) {
             step.cost *= factor;
