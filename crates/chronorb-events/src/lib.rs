@@ -7,10 +7,11 @@
 //! | need | item |
 //! |---|---|
 //! | an event | [`Event`], [`Header`] |
-//! | what a consumer subscribes to | [`Filter`] |
+//! | what a consumer subscribes to, as a tree or as text | [`Filter`] |
 //! | a subscription as it comes over the wire | [`read_entries`], [`write_entries`] |
 //! | checks and compilation | [`Program::compile`], [`Limits`], [`Rules`] |
 //! | the consumers of one priority | [`Lane`] |
+//! | consumers that an event may concern | [`Routes`] |
 //! | a consumer that is slower than its suppliers | [`Queue`], [`Overflow`] |
 //!
 //! # Example
@@ -43,6 +44,7 @@ mod lane;
 mod plan;
 mod program;
 mod queue;
+mod text;
 
 pub use entries::{Entry, Notation, read_entries, write_entries};
 pub use error::{Limits, SubscriptionError};
@@ -52,5 +54,7 @@ pub use event::{
 };
 pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};
+pub use plan::{Candidates, Routes};
 pub use program::{Program, Rules};
 pub use queue::{Next, Overflow, Put, Queue};
+pub use text::FilterTextError;

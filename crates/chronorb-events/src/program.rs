@@ -119,9 +119,35 @@ impl Program {
         })
     }
 
-    /// Whether the program keeps nothing between events.
-    pub(crate) fn is_stateless(&self) -> bool {
+    /// The sources and types of the events that the program may react to, as leaves: zero is any.
+    /// Each stands once, in ascending order. A program of timers alone has none.
+    pub fn leaves(&self) -> Vec<(i32, i32)> {
+        let leaf = |interest| match interest {
+            Interest::Exact(source, event_type) => (source, event_type),
+            Interest::Type(event_type) => (ANY_SOURCE, event_type),
+            Interest::Source(source) => (source, ANY_TYPE),
+            Interest::All => (ANY_SOURCE, ANY_TYPE),
+        };
+        let mut leaves: Vec<_> = self.interests().into_iter().map(leaf).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
+    }
+
+    /// Whether the program keeps nothing between events: it has no groups and no timers.
+    /// [`accepts`](Self::accepts) is all that it does then.
+    pub fn is_stateless(&self) -> bool {
         self.nodes[0].is_stateless
+    }
+
+    /// Whether the program has timers.
+    pub fn has_timers(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
+    /// Whether a program [without state](Self::is_stateless) delivers an event.
+    pub fn accepts(&self, header: &Header) -> bool {
+        self.passes(0, header)
     }
 
     /// Whether the subtree at a node, which has no state, accepts an event.
