@@ -208,8 +208,8 @@ fn adjusted(
             let own = factor(of_steps[transaction][number], greatest_step);
             let shared = factor(of_resource, greatest_resource);
             // At most 2⁸⁴ · 2²¹, and as much again.
-            let weight = local[transaction][number] * own >> 20;
-            (weight * shared >> 20).max(1)
+            let weight = (local[transaction][number] * own) >> 20;
+            ((weight * shared) >> 20).max(1)
         });
         steps.collect()
     });

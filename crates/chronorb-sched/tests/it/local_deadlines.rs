@@ -116,7 +116,7 @@ fn a_second_order_fits_where_that_by_cost_does_not() {
         10,
         vec![Step::new(0, 1, 0), Step::new(0, 1, 0).after(7)],
     )];
-    let error = assign_transactions(&cpus, &mut broken.clone()).unwrap_err();
+    let error = assign_transactions(&cpus, &mut broken).unwrap_err();
     assert!(
         matches!(error, AnalysisError::NoSuchIndex { .. }),
         "{error}"
