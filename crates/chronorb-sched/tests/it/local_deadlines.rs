@@ -112,7 +112,7 @@ fn a_second_order_fits_where_that_by_cost_does_not() {
     assert!(assign_transactions(&cpus, &mut set).unwrap().schedulable);
     // The fast call is the most urgent work on its first processor.
     assert_eq!(set[1].steps[0].priority, 5);
-    let broken = [Transaction::new(
+    let mut broken = [Transaction::new(
         10,
         vec![Step::new(0, 1, 0), Step::new(0, 1, 0).after(7)],
     )];
