@@ -62,8 +62,8 @@ pub use error::{FileError, ScheduleError, ScheduleErrors};
 pub use learn::{Margin, MeasuredCost};
 pub use lock::{LockActivity, LockBand, LockClass, LockFile, LockLane, LockOperation};
 pub use schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, LockUse, Messages, Node,
-    Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    Call, DeclaredStep, DeclaredTransaction, Lane, LaneOrder, Link, LockProtocol, LockUse,
+    Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};

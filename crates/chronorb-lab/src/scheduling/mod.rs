@@ -3,7 +3,8 @@
 //! [`Scheduling`] runs the overload of TAO's scheduling test in the simulator, by four disciplines,
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
-//! look-up, and has an operation exceed its budget under each policy for overruns.
+//! look-up, has an operation exceed its budget under each policy for overruns, and serves one lane
+//! by arrival and by deadlines.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -14,6 +15,7 @@ mod claims;
 mod client;
 mod fleet;
 mod look_up;
+mod one_lane;
 mod outcome;
 mod overload;
 mod overrun;
@@ -30,6 +32,7 @@ pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
 pub use look_up::{SchedulerLookUps, TableLookUps};
+pub use one_lane::OneLaneRow;
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
 pub use overrun::OverrunRow;
@@ -62,7 +65,7 @@ impl Experiment for Scheduling {
         let memory_locked = may_lock_memory();
         let one_cpu = !Cpus::of_this_process()?.are_several();
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
-        let mut overruns = Vec::new();
+        let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
         let mut real_time = true;
         let (environment, ()) = observed(|| {
             let watch = Watch::start("scheduling", plan.length());
@@ -83,6 +86,9 @@ impl Experiment for Scheduling {
             if plan.has(SchedulingPart::Overrun) {
                 real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
             }
+            if plan.has(SchedulingPart::OneLane) {
+                real_time &= one_lane::measure(plan, memory_locked, &watch, &mut one_lane)?;
+            }
             Ok(())
         })?;
         Ok(SchedulingOutcome {
@@ -95,6 +101,7 @@ impl Experiment for Scheduling {
             look_ups,
             bounds,
             overruns,
+            one_lane,
         })
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
 use super::look_up::SchedulerLookUps;
+use super::one_lane::OneLaneRow;
 use super::overload::OverloadFigures;
 use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
@@ -36,6 +37,9 @@ pub struct SchedulingOutcome {
     /// The frames with an overrun; none if they were not run.
     #[serde(skip)]
     pub overruns: Vec<OverrunRow>,
+    /// The frames on one lane; none if they were not run.
+    #[serde(skip)]
+    pub one_lane: Vec<OneLaneRow>,
 }
 
 impl SchedulingOutcome {
@@ -77,6 +81,7 @@ impl SchedulingOutcome {
             add(SchedulingPart::Responses, "cost", plain_data(&bounds.costs));
         }
         add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
+        add(SchedulingPart::OneLane, "frame", plain_data(&self.one_lane));
         rows
     }
 }
