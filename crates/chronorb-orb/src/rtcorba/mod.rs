@@ -35,6 +35,7 @@ mod rt_orb;
 mod specs;
 mod state;
 mod transform;
+mod work_lane;
 
 /// The policy of real-time threads: see
 /// [`OrbConfig::scheduling_policy`](crate::OrbConfig::scheduling_policy).
@@ -63,3 +64,4 @@ pub(crate) use specs::{LaneSpec, PoolSpec};
 pub(crate) use state::RtState;
 pub use transform::PriorityTransform;
 pub(crate) use transform::onward_priority;
+pub use work_lane::{RefusedWork, WorkLane, WorkLaneSpec};

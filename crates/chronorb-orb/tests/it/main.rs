@@ -120,6 +120,7 @@ mod rtcorba {
     mod mappings;
     mod mutexes;
     mod object_priorities;
+    mod work_lanes;
 }
 
 mod server {
