@@ -1,6 +1,6 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
-use chronorb_sched::{Response, Time, analyse_sequences, share};
+use chronorb_sched::{Response, Step, Time, analyse_sequences, share};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -84,8 +84,11 @@ impl TaskSets {
         let mut operations: Vec<Option<OperationResult>> = vec![None; schedule.operations.len()];
         let mut utilisations = vec![0; self.resources.len()];
         let mut results = Vec::with_capacity(transactions.len());
-        for (index, (named, steps)) in self.transactions.iter().zip(result.responses).enumerate() {
+        for (index, (named, mut steps)) in
+            self.transactions.iter().zip(result.responses).enumerate()
+        {
             let mut on_time = true;
+            end_after_predecessors(&named.transaction.steps, &mut steps);
             let each = named.transaction.steps.iter().zip(&named.works).zip(&steps);
             for ((step, work), response) in each {
                 utilisations[step.resource] += share(step.cost, named.transaction.period);
@@ -130,6 +133,16 @@ impl TaskSets {
                 .collect(),
             rounds: result.rounds,
         })
+    }
+}
+
+/// Raises each response to that of the step before it. In a set that does not fit the analysis ends
+/// at the first late step, which may be a message, and the steps after it have lower bounds.
+fn end_after_predecessors(steps: &[Step], responses: &mut [Response]) {
+    for (number, step) in steps.iter().enumerate() {
+        if let Some(before) = step.after.or(number.checked_sub(1)) {
+            responses[number] = responses[number].max(responses[before]);
+        }
     }
 }
 
