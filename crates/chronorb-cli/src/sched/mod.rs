@@ -1,4 +1,4 @@
-//! `chronorb sched`: schedules analysed, assigned, simulated, and measured.
+//! `chronorb sched`: schedules analysed, assigned, simulated, and measured; the scheduling service.
 
 mod assign;
 mod check;
@@ -7,12 +7,14 @@ mod learn;
 mod page;
 mod plan;
 mod progress;
+mod serve;
 mod simulate;
 mod source;
 mod text;
 
 use std::error::Error;
 
+use chronorb_orb::OrbConfig;
 use clap::Subcommand;
 
 use assign::AssignArguments;
@@ -20,6 +22,7 @@ use check::CheckArguments;
 use explain::ExplainArguments;
 use learn::LearnArguments;
 use plan::NodePlanArguments;
+use serve::ServiceArguments;
 use simulate::SimulateArguments;
 
 #[derive(Debug, Subcommand)]
@@ -64,11 +67,21 @@ pub(crate) enum SchedCommand {
     /// the file stays as it is.
     #[command(after_help = learn::EXAMPLES)]
     Learn(LearnArguments),
+
+    /// Serve the scheduling service of TAO: RtecScheduler::Scheduler.
+    ///
+    /// Prints the references of the service, one in a line, when clients can use it, and serves
+    /// until SIGTERM or Ctrl-C. Clients register operations and the calls between them, and get
+    /// priorities; nothing is kept when the server ends. Only programs on this machine reach it,
+    /// unless --listen names another address. Takes -ORB options too, as -ORBServerTransportRule
+    /// for the clients that may connect.
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(ServiceArguments),
 }
 
 impl SchedCommand {
-    /// Runs the command.
-    pub(crate) fn run(self) -> Result<(), Box<dyn Error>> {
+    /// Runs the command; one that serves has these settings.
+    pub(crate) fn run(self, config: OrbConfig) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Check(arguments) => check::run(&arguments)?,
             Self::Assign(arguments) => assign::run(&arguments)?,
@@ -76,6 +89,7 @@ impl SchedCommand {
             Self::Simulate(arguments) => simulate::run(&arguments)?,
             Self::Explain(arguments) => explain::run(&arguments)?,
             Self::Learn(arguments) => learn::run(&arguments)?,
+            Self::Serve(arguments) => serve::run(arguments, config)?,
         }
         Ok(())
     }
