@@ -122,6 +122,9 @@ fn run(args: &mut Vec<String>) -> Result<(), Failure> {
             "{above} calls took longer than analysed. `chronorb doctor --measure` shows the \
              latencies of the machine, which no schedule contains."
         );
+        if !orb.is_real_time() {
+            println!("The threads had no real-time priorities: `chronorb doctor` names the right.");
+        }
     }
     Ok(orb.shutdown(true)?)
 }
