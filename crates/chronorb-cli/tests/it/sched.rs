@@ -69,7 +69,7 @@ fn check_tells_what_would_fit() {
     let late = schedules.late();
     let checked = sched("check", &late, &[]);
     assert_eq!(checked.status.code(), Some(1));
-    assert!(stderr(&checked).contains("1 operation is late"));
+    assert!(stderr(&checked).contains("2 operations are late"));
     let text = stdout(&checked);
     assert!(
         text.contains("late: Avionics::Maintenance::inspect"),
