@@ -140,7 +140,7 @@ impl TaskSets {
 /// at the first late step, which may be a message, and the steps after it have lower bounds.
 fn end_after_predecessors(steps: &[Step], responses: &mut [Response]) {
     for (number, step) in steps.iter().enumerate() {
-        if let Some(before) = step.after.or(number.checked_sub(1)) {
+        if let Some(before) = step.after.or_else(|| number.checked_sub(1)) {
             responses[number] = responses[number].max(responses[before]);
         }
     }
