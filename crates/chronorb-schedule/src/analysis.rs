@@ -1,6 +1,6 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
-use chronorb_sched::{Response, Step, Time, analyse_sequences, share};
+use chronorb_sched::{AnalysisError, Response, Time, analyse_sequences, first_late_step, share};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -28,8 +28,8 @@ pub struct Analysis {
 pub struct OperationResult {
     /// The index of the transaction in the task sets.
     pub transaction: usize,
-    /// The worst time from the arrival of the transaction to the end of the operation. In a set
-    /// that does not fit it is a lower bound.
+    /// The worst time from the arrival of the transaction to the end of the operation. It is a
+    /// bound also in a set that does not fit, if late jobs go on.
     pub response: Response,
     /// The deadline from the arrival of the transaction.
     pub deadline: Time,
@@ -70,6 +70,16 @@ pub struct ResourceResult {
 }
 
 impl TaskSets {
+    /// Whether every deadline is met. This is faster than [`analyse`](Self::analyse), because it
+    /// ends at the first one that is not.
+    ///
+    /// # Errors
+    /// As for [`analyse`](Self::analyse).
+    pub fn fits(&self) -> Result<bool, ScheduleError> {
+        let late = first_late_step(&self.analysed_resources(), &self.analysed_transactions());
+        Ok(late.map_err(of_schedule)?.is_none())
+    }
+
     /// Analyses the task sets. `schedule` is the one that they were made of.
     ///
     /// # Errors
@@ -77,18 +87,12 @@ impl TaskSets {
     pub fn analyse(&self, schedule: &Schedule) -> Result<Analysis, ScheduleError> {
         let transactions = self.analysed_transactions();
         let result = analyse_sequences(&self.analysed_resources(), &transactions);
-        let result = result.map_err(|source| ScheduleError::Analysis {
-            subject: "the schedule".to_owned(),
-            source,
-        })?;
+        let result = result.map_err(of_schedule)?;
         let mut operations: Vec<Option<OperationResult>> = vec![None; schedule.operations.len()];
         let mut utilisations = vec![0; self.resources.len()];
         let mut results = Vec::with_capacity(transactions.len());
-        for (index, (named, mut steps)) in
-            self.transactions.iter().zip(result.responses).enumerate()
-        {
+        for (index, (named, steps)) in self.transactions.iter().zip(result.responses).enumerate() {
             let mut on_time = true;
-            end_after_predecessors(&named.transaction.steps, &mut steps);
             let each = named.transaction.steps.iter().zip(&named.works).zip(&steps);
             for ((step, work), response) in each {
                 utilisations[step.resource] += share(step.cost, named.transaction.period);
@@ -136,17 +140,15 @@ impl TaskSets {
     }
 }
 
-/// Raises each response to that of the step before it. In a set that does not fit the analysis ends
-/// at the first late step, which may be a message, and the steps after it have lower bounds.
-fn end_after_predecessors(steps: &[Step], responses: &mut [Response]) {
-    for (number, step) in steps.iter().enumerate() {
-        if let Some(before) = step.after.or_else(|| number.checked_sub(1)) {
-            responses[number] = responses[number].max(responses[before]);
-        }
-    }
-}
-
 /// Returns the slack for comparisons; the least is the worst.
 fn tightness(result: &OperationResult) -> i128 {
     result.slack().unwrap_or(i128::MIN)
+}
+
+/// Returns the error of an analysis of the whole schedule.
+pub(crate) fn of_schedule(source: AnalysisError) -> ScheduleError {
+    ScheduleError::Analysis {
+        subject: "the schedule".to_owned(),
+        source,
+    }
 }

@@ -7,10 +7,12 @@ mod learn;
 mod page;
 mod plan;
 mod progress;
+mod reason;
 mod serve;
 mod simulate;
 mod source;
 mod text;
+mod words;
 
 use std::error::Error;
 
