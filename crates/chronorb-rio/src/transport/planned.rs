@@ -57,10 +57,9 @@ mod tests {
 
     #[test]
     fn endpoints_have_the_class_of_their_name_port_or_lane() {
-        let ports = vec![10_020..=10_020];
         let plan = [
             Reservation {
-                ports: ports.clone(),
+                ports: vec![10_020..=10_020],
                 ..class("with a port", 84)
             },
             class("of a lane", 82),
