@@ -55,8 +55,8 @@ mod sync {
     }
 }
 
-/// Checks a model, with bounded preemptions: switches between instructions that no other thread sees
-/// teach nothing.
+/// Checks a model with bounded preemptions, because switches between instructions that no other
+/// thread sees teach nothing.
 fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);

@@ -52,6 +52,9 @@ pub enum PriorityRule {
     /// By Audsley's algorithm on processors without transactions over several resources, and by
     /// deadline on others.
     Optimal,
+    /// By deadline if all deadlines are met so; otherwise by local deadlines (HOPA). These are the
+    /// parts of the deadline of a transaction that its steps get, and are adjusted until it fits.
+    Holistic,
     /// As the operations or their lanes declare.
     Declared,
 }
@@ -92,6 +95,22 @@ pub struct Link {
     pub blocking: Time,
     /// The indices of the nodes that it connects; empty for all.
     pub nodes: Vec<usize>,
+    /// The network interfaces for the real-time I/O subsystem, at most one of each node.
+    pub interfaces: Vec<Interface>,
+    /// The length of the longest packet in octets, including the IP header.
+    pub mtu: u32,
+    /// The maximum processor time of a packet.
+    pub packet_cost: Option<Time>,
+}
+
+/// A network interface by which a node sends the messages of a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Interface {
+    /// The index of the node.
+    pub node: usize,
+    /// The name of the interface on that node.
+    pub name: String,
 }
 
 /// A lane of a thread pool.

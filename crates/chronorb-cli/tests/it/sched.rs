@@ -69,7 +69,7 @@ fn check_tells_what_would_fit() {
     let late = schedules.late();
     let checked = sched("check", &late, &[]);
     assert_eq!(checked.status.code(), Some(1));
-    assert!(stderr(&checked).contains("1 operation is late"));
+    assert!(stderr(&checked).contains("2 operations are late"));
     let text = stdout(&checked);
     assert!(
         text.contains("late: Avionics::Maintenance::inspect"),
@@ -86,6 +86,62 @@ fn check_tells_what_would_fit() {
     fs::write(&late, mended).expect("there is room");
     let checked = sched("check", &late, &[]);
     assert!(checked.status.success(), "{}", stdout(&checked));
+}
+
+#[test]
+fn check_tells_why_an_operation_is_late() {
+    let schedules = Schedules::new();
+    let text = stdout(&sched("check", &schedules.late(), &[])).to_owned();
+    let reason = "late: Avionics::Maintenance::inspect: its response has no bound: it and more \
+                  urgent work use 113.1 % of mission, 13.1 % more than it has\n";
+    assert!(text.contains(reason), "{text}");
+    let caller = "late: Cockpit::monitor: its response has no bound: Cockpit::monitor / \
+                  Avionics::Maintenance::inspect, of the same transaction, has none\n";
+    assert!(text.contains(caller), "{text}");
+
+    let file = schedules.folder.path().join("rates.toml");
+    let rates = r#"
+        [scheduling]
+        priorities = "rate-monotonic"
+        [[operation]]
+        name = "A::first"
+        wcet = "3 ms"
+        period = "20 ms"
+        deadline = "5 ms"
+        [[operation]]
+        name = "A::second"
+        wcet = "3 ms"
+        period = "15 ms"
+        deadline = "7 ms"
+        [[operation]]
+        name = "A::third"
+        wcet = "4 ms"
+        period = "10 ms"
+        [[operation]]
+        name = "A::fourth"
+        wcet = "3 ms"
+        period = "20 ms"
+    "#;
+    fs::write(&file, rates).expect("there is room");
+    let text = stdout(&sched("check", &file, &[])).to_owned();
+    let late = "late: A::first: it can take 10 ms, 5 ms more than its deadline of 5 ms\n";
+    assert!(text.contains(late), "{text}");
+    let report = json(&sched("check", &file, &["--json"]));
+    assert_eq!(report["late"][0]["reason"], "deadline");
+    assert_eq!(report["late"][0]["excess_ns"], 5_000_000);
+    let remedies = &report["remedies"];
+    assert_eq!(remedies["deadlines"][0]["deadline_ns"], 10_000_000);
+    assert_eq!(remedies["deadlines"].as_array().map(Vec::len), Some(1));
+    let rules = ["deadline-monotonic", "optimal", "holistic"];
+    assert_eq!(remedies["priorities"], serde_json::json!(rules));
+    // Each remedy does make it fit.
+    let by_deadline = rates.replace("deadline = \"5 ms\"", "deadline = \"10 ms\"");
+    let by_rule = rules.map(|rule| rates.replace("rate-monotonic", rule));
+    for mended in by_rule.into_iter().chain([by_deadline]) {
+        fs::write(&file, &mended).expect("there is room");
+        let checked = sched("check", &file, &[]);
+        assert!(checked.status.success(), "{}", stdout(&checked));
+    }
 }
 
 #[test]
@@ -138,4 +194,89 @@ fn explain_adds_the_parts_of_a_response() {
     let unknown = sched("explain", &schedules.fits, &["Cockpit::flee"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no operation \"Cockpit::flee\""));
+}
+
+#[test]
+fn plan_prints_what_rio_plan_admits() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("flight.toml");
+    let text = r#"
+        [[node]]
+        name = "server"
+        [[node]]
+        name = "client"
+        [[link]]
+        name = "lan"
+        rate = "100 Mbit"
+        interface = { server = "eth0" }
+        packet_cost = "20 us"
+        [[operation]]
+        name = "Map::draw"
+        node = "server"
+        wcet = "1 ms"
+        [[operation]]
+        name = "Desk::update"
+        node = "client"
+        wcet = "1 ms"
+        period = "20 Hz"
+        calls = { operation = "Map::draw", request = 200, reply = 2000 }
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let printed = sched("plan", &file, &[]);
+    assert!(printed.status.success(), "{}", stderr(&printed));
+    let plan = folder.path().join("plan.toml");
+    fs::write(&plan, stdout(&printed)).expect("there is room");
+    let mut rio = Command::new(env!("CARGO_BIN_EXE_chronorb"));
+    let admitted = rio.args(["rio", "plan", "--json"]).arg(&plan).output();
+    let admitted = admitted.expect("the command starts");
+    assert!(admitted.status.success(), "{}", stderr(&admitted));
+    let plan = json(&admitted);
+    assert_eq!(plan["interface"]["name"], "eth0");
+    let classes = plan["classes"].as_array().expect("there are classes");
+    assert_eq!(classes.len(), 1);
+
+    let of_client = sched("plan", &file, &["--node", "client"]);
+    assert_eq!(of_client.status.code(), Some(1));
+    let told = stderr(&of_client);
+    assert!(
+        told.contains("no link has an interface of node client"),
+        "{told}"
+    );
+    let without = sched("plan", &Schedules::new().fits, &[]);
+    assert!(stderr(&without).contains("no link has an interface"));
+}
+
+/// Returns the first block of a language in a page of the book.
+fn block(page: &str, language: &str) -> String {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let text = fs::read_to_string(book.join(page)).expect("there is such a page");
+    let start = format!("```{language}\n");
+    let (_, rest) = text.split_once(&start).expect("it has such a block");
+    let (block, _) = rest.split_once("```").expect("the block ends");
+    block.to_owned()
+}
+
+#[test]
+fn the_schedule_of_the_book_has_the_result_of_the_book() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("flight.toml");
+    let schedule = block("scheduling.md", "toml");
+    fs::write(&file, &schedule).expect("there is room");
+    let checked = sched("check", &file, &[]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    let told = stdout(&checked);
+    for line in block("scheduling.md", "text").lines() {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+
+    // The link with interfaces, in place of that without.
+    let (before, link) = schedule.split_once("[[link]]").expect("it has a link");
+    let (_, after) = link.split_once("\n\n").expect("operations follow");
+    let link = block("schedules.md", "toml");
+    fs::write(&file, format!("{before}{link}\n{after}")).expect("there is room");
+    for node in ["computer", "cockpit"] {
+        let printed = sched("plan", &file, &["--node", node]);
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        assert!(stdout(&printed).contains("[[class]]"));
+    }
 }

@@ -12,8 +12,8 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::{
     AddressingDisposition, EndTimes, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
-    ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
-    encode_locate_request, encode_request, finish_message, minor, start_message,
+    SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target, Version,
+    contexts, encode_locate_request, encode_request, finish_message, minor, start_message,
 };
 
 use super::attempt::{DISCARDED, Outcome};
@@ -21,6 +21,9 @@ use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
+use crate::rtcorba::scheduling;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -77,6 +80,9 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
+    if binding.is_constrained {
+        return write_constrained_header(binding, frame, operation, request_id);
+    }
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
         let form = HeaderForm::of(connection, announces);
@@ -94,6 +100,47 @@ fn prepare_header(
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
+}
+
+/// Writes the header of a request with a time constraint: one that was kept, with the present
+/// constraint, or a new one.
+#[inline(never)]
+fn write_constrained_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+) -> Result<usize, SystemException> {
+    let announces = binding.connection.announces();
+    let may_be_kept = binding.version >= Version::V1_2
+        && binding.ends.is_none()
+        && binding.addressing.get() == AddressingDisposition::Key
+        && !announces;
+    let (Some(present), true) = (present_context(binding), may_be_kept) else {
+        return write_header(binding, frame, operation, request_id, announces);
+    };
+    let form = HeaderForm::of(&binding.connection, announces);
+    let kept = binding.prepared.write(operation, form, request_id, frame)?;
+    if let Some(header_end) = kept {
+        // It is the last of the contexts, which end the header.
+        frame.as_mut_slice()[header_end - present.len()..header_end].copy_from_slice(&present);
+        return Ok(header_end);
+    }
+    let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let context = frame.as_slice()[..header_end].last_chunk();
+    if context.is_some_and(SchedulingContext::has_head) {
+        binding.prepared.keep(operation, form, frame, header_end);
+    }
+    Ok(header_end)
+}
+
+/// The context of scheduling for a request that is sent now: that of the distributable thread, else
+/// that of the time constraint.
+fn present_context(binding: &Binding) -> Option<[u8; SchedulingContext::LEN]> {
+    match outgoing() {
+        None if binding.is_constrained => scheduling::outgoing(),
+        of_thread => of_thread,
+    }
 }
 
 /// Writes the header of oneway requests by a connection that is never read, so that it is the same
@@ -163,7 +210,8 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let mut list = [ServiceContext { id: 0, data: &[] }; 5];
+    let scheduling = present_context(binding);
+    let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -189,6 +237,10 @@ fn write_header(
     }
     if !ends.is_empty() {
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
+    }
+    // The last one: see `write_constrained_header`.
+    if let Some(data) = &scheduling {
+        add(contexts::SCHEDULING, data);
     }
     let header = RequestHeader {
         request_id,
@@ -336,6 +388,8 @@ struct HeaderForm {
     is_lite: bool,
     announces: bool,
     proposes: bool,
+    /// Whether it has a context of scheduling, whose content differs for each request.
+    is_scheduled: bool,
 }
 
 impl HeaderForm {
@@ -346,6 +400,7 @@ impl HeaderForm {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
+            is_scheduled: sends_context(),
         }
     }
 }
@@ -368,6 +423,8 @@ struct PreparedHeader {
     end: u32,
     /// The position of the request's id in it.
     id_at: u32,
+    /// The position of the context of scheduling in it; 0 if it has none.
+    scheduling_at: u32,
 }
 
 impl PreparedHeaders {
@@ -407,6 +464,9 @@ impl PreparedHeaders {
         frame.extend_from_slice(&self.table.borrow().octets[start..start + len])?;
         let id = &mut frame.as_mut_slice()[id_at..id_at + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
+        if form.is_scheduled {
+            write_scheduling(frame, header.scheduling_at as usize);
+        }
         Ok(Some(header.end as usize))
     }
 
@@ -428,13 +488,22 @@ impl PreparedHeaders {
         let Some(id_at) = id_at else {
             return;
         };
+        let scheduling_at = if form.is_scheduled {
+            match position_of_scheduling(header.as_slice()) {
+                Some(at) => at,
+                None => return,
+            }
+        } else {
+            0
+        };
         let mut table = self.table.borrow_mut();
         let key = header_key(operation, form);
         if table.by_name.len() >= MAX_OPERATIONS || table.by_name.contains_key(&key) {
             return;
         }
-        let numbers = [table.octets.len(), header.len(), end, id_at].map(u32::try_from);
-        let [Ok(start), Ok(len), Ok(end), Ok(id_at)] = numbers else {
+        let start = table.octets.len();
+        let numbers = [start, header.len(), end, id_at, scheduling_at].map(u32::try_from);
+        let [Ok(start), Ok(len), Ok(end), Ok(id_at), Ok(scheduling_at)] = numbers else {
             return;
         };
         table.octets.extend_from_slice(header.as_slice());
@@ -443,6 +512,7 @@ impl PreparedHeaders {
             len,
             end,
             id_at,
+            scheduling_at,
         };
         table.by_name.insert(key, header);
     }
@@ -457,10 +527,43 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
         form.is_lite,
         form.announces,
         form.proposes,
+        form.is_scheduled,
     ];
     let flags = flags.into_iter().enumerate();
     let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
-    (name.as_ptr().addr(), name.len() * 16 + flags)
+    (name.as_ptr().addr(), name.len() * 32 + flags)
+}
+
+/// Writes the context of scheduling into a header, at its position.
+#[inline(never)]
+fn write_scheduling(frame: &mut Frame, at: usize) {
+    if let Some(data) = outgoing() {
+        frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
+    }
+}
+
+/// The position of the context of scheduling in a header that has just been written. A context is
+/// its id, its length, and its content, in this machine's byte order.
+#[cold]
+fn position_of_scheduling(header: &[u8]) -> Option<usize> {
+    let len = SchedulingContext::LEN;
+    let mut start = [0; 8];
+    start[..4].copy_from_slice(&contexts::SCHEDULING.to_ne_bytes());
+    start[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+    let found = header.windows(8).position(|octets| octets == start)? + 8;
+    (found + len <= header.len()).then_some(found)
+}
+
+/// The context of scheduling of a request: none without distributable threads.
+#[cfg(not(feature = "distributable-threads"))]
+const fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
+    None
+}
+
+/// Whether requests of this thread carry a context of scheduling.
+#[cfg(not(feature = "distributable-threads"))]
+const fn sends_context() -> bool {
+    false
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.
@@ -489,6 +592,8 @@ impl Hasher for NumberHasher {
     }
 }
 
+/// The most contexts of a request: code sets, three announcements, priority, end times, constraint.
+const MAX_CONTEXTS: usize = 7;
 /// The most operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
 /// Operations of one binding for which memory is allocated from the start.

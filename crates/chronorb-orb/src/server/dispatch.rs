@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
@@ -10,12 +11,12 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags,
-    ServiceContext, SystemException, SystemExceptionKind, Target, Version, encode_locate_reply,
-    finish_message, minor, start_message,
+    CompletionStatus, EndTimes, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader,
+    LocateStatus, MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader,
+    ResponseFlags, SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target,
+    UtcTime, Version, encode_locate_reply, finish_message, minor, start_message,
 };
-use chronorb_rt::epoch;
+use chronorb_rt::{Monotonic, epoch};
 
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
@@ -34,7 +35,9 @@ use crate::incident::Incident;
 use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
-use crate::rtcorba::Priority;
+use crate::rtcorba::policies::utc_now;
+use crate::rtcorba::scheduling::{self, Constraint};
+use crate::rtcorba::{ConstraintGuard, Priority};
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
 
@@ -90,6 +93,7 @@ impl Context<'_> {
             }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };
+        let _constraint = known.constraint;
         let text = self.at.connection.text(message.version());
         body.set_text(text);
         let echo = known.echo.as_ref().map(|data| ServiceContext {
@@ -133,6 +137,17 @@ impl Context<'_> {
         let served = match known.propagated {
             Ok(propagated) => {
                 let (arena, thread) = (self.arena, self.thread);
+                #[cfg(feature = "distributable-threads")]
+                match known.scheduling {
+                    None => request.serve(arena, thread, propagated, &mut arguments, &mut reply),
+                    Some(content) => request.serve_in_thread(
+                        content,
+                        (arena, thread, propagated),
+                        &mut arguments,
+                        &mut reply,
+                    ),
+                }
+                #[cfg(not(feature = "distributable-threads"))]
                 request.serve(arena, thread, propagated, &mut arguments, &mut reply)
             }
             Err(exception) => Err(exception.into()),
@@ -283,20 +298,30 @@ impl Context<'_> {
 }
 
 /// The requests that the service contexts of a request make of the server.
-struct KnownContexts {
+struct KnownContexts<'a> {
+    /// The content of the context of scheduling.
+    #[cfg(feature = "distributable-threads")]
+    scheduling: Option<&'a [u8]>,
     /// The priority of the request, or the exception that a malformed context causes.
     propagated: Result<Option<Priority>, SystemException>,
     /// The priority, for the reply.
     echo: Option<[u8; 4]>,
     /// Whether the reply agrees to GIOPlite.
     agrees: bool,
+    /// The time constraint of the request, which the thread has until this is dropped.
+    constraint: Option<ConstraintGuard>,
+    of_request: PhantomData<&'a ()>,
 }
 
-impl KnownContexts {
+impl<'a> KnownContexts<'a> {
     const NONE: Self = Self {
+        #[cfg(feature = "distributable-threads")]
+        scheduling: None,
+        of_request: PhantomData,
         propagated: Ok(None),
         echo: None,
         agrees: false,
+        constraint: None,
     };
 
     /// Reads the contexts, and notes those that concern the connection.
@@ -304,7 +329,7 @@ impl KnownContexts {
     fn read(
         core: &Core,
         connection: &ServerConnection,
-        header: &RequestHeader<'_>,
+        header: &RequestHeader<'a>,
         message: MessageHeader,
     ) -> Self {
         let known = ContextIndex::of(header.contexts);
@@ -313,14 +338,37 @@ impl KnownContexts {
             None => announced,
             Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
         };
+        let constraint = match known.scheduling {
+            None => Ok(None),
+            Some(data) => enter_constraint(data),
+        };
+        let (announced, constraint) = match constraint {
+            Ok(constraint) => (announced, constraint),
+            Err(malformed) => (announced.and(Err(malformed)), None),
+        };
         let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
+            constraint,
             propagated: announced.and(priority),
             echo: echo.map(|priority| contexts::encode_priority(priority.value())),
             agrees: agree_to_lite(core, connection, header),
+            #[cfg(feature = "distributable-threads")]
+            scheduling: known.scheduling,
+            of_request: PhantomData,
         }
     }
+}
+
+/// Gives the thread the time constraint in a context.
+///
+/// # Errors
+/// `MARSHAL` if it is malformed.
+#[cold]
+#[inline(never)]
+fn enter_constraint(data: &[u8]) -> Result<Option<ConstraintGuard>, SystemException> {
+    let context = SchedulingContext::decode(data)?;
+    Ok(context.map(|context| Constraint::of_request(context, scheduling::received()).enter()))
 }
 
 /// The end of a request that no servant has served.
@@ -417,6 +465,51 @@ pub(super) fn priority_of(
     let priority = key.zip(propagated.ok());
     let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
     (priority, HeaderPlaces::of(&header, d, message.protocol))
+}
+
+/// The priority of a request as [`priority_of`] finds it, the time constraint that it carries, and
+/// the places of its header. It was received at a time, at an endpoint of a ceiling.
+///
+/// A client that knows no time constraints may send an end time: the request then has the deadline
+/// that is left of it by the clock of this machine.
+pub(super) fn urgency_of(
+    core: &Core,
+    (request, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    (ceiling, received): (Option<Priority>, Monotonic),
+) -> (Option<Priority>, Option<Constraint>, Option<HeaderPlaces>) {
+    if message.kind != MessageType::Request {
+        return (None, None, None);
+    }
+    let mut d = message.decoder(request, arena);
+    let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
+        return (None, None, None);
+    };
+    let known = ContextIndex::of(header.contexts);
+    let propagated = priority_in(known.priority);
+    let key = named_object(&header.target);
+    let priority = key.zip(propagated.ok());
+    let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
+    let context = match (known.scheduling, known.policies) {
+        // What is malformed is reported when the request is dispatched.
+        (Some(data), _) => SchedulingContext::decode(data).ok().flatten(),
+        (None, Some(data)) if core.config.clock_skew.is_some() => {
+            let ends = EndTimes::decode(data).unwrap_or_default();
+            let end = ends.request.into_iter().chain(ends.reply).min();
+            let left = |end: UtcTime| end.since(utc_now()).as_nanos().try_into().ok();
+            end.map(|end| SchedulingContext {
+                relative: left(end),
+                ..SchedulingContext::default()
+            })
+        }
+        _ => None,
+    };
+    let constraint = context.map(|context| Constraint::of_request(context, received));
+    (
+        priority,
+        constraint,
+        HeaderPlaces::of(&header, d, message.protocol),
+    )
 }
 
 /// The key of the object that a target names.
@@ -548,6 +641,39 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Serves the request as [`serve`](Self::serve) does, within the distributable thread of its
+    /// context.
+    #[cfg(feature = "distributable-threads")]
+    #[cold]
+    #[inline(never)]
+    fn serve_in_thread(
+        &self,
+        content: &[u8],
+        (arena, thread, propagated): (&'a Arena, &Thread, Option<Priority>),
+        arguments: &mut Option<Decoder<'a>>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), UpcallError> {
+        use crate::rtscheduling::{Answer, host};
+        let hosted = host(self.core, content, propagated)?;
+        let served = self.serve(arena, thread, propagated, arguments, reply);
+        let Some(hosted) = hosted else {
+            return served;
+        };
+        let answer = match &served {
+            Ok(()) => Answer::Reply,
+            Err(UpcallError::Exception(exception)) => Answer::Exception(*exception),
+            Err(UpcallError::Forward(_)) => Answer::Other,
+            // Another thread continues it, or this one does later.
+            Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => return served,
+        };
+        match hosted.finish(answer) {
+            // The client has an answer already, or has it in part.
+            Err(_) if reply.is_sent() => served,
+            Err(cancelled) => Err(cancelled.into()),
+            Ok(()) => served,
+        }
+    }
+
     /// Answers a request whose target is not here, if the answer is not the exception itself.
     #[cold]
     fn conclude_unserved(
@@ -586,6 +712,7 @@ struct ContextIndex<'a> {
     one_at_a_time: bool,
     priority: Option<&'a [u8]>,
     policies: Option<&'a [u8]>,
+    scheduling: Option<&'a [u8]>,
 }
 
 impl<'a> ContextIndex<'a> {
@@ -601,6 +728,7 @@ impl<'a> ContextIndex<'a> {
                 }
                 contexts::RT_CORBA_PRIORITY => &mut this.priority,
                 contexts::INVOCATION_POLICIES => &mut this.policies,
+                contexts::SCHEDULING => &mut this.scheduling,
                 _ => continue,
             };
             place.get_or_insert(context.data);
