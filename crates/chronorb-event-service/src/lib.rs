@@ -9,7 +9,9 @@
 //! use chronorb_event_service::EventServer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let orb = Orb::init(&mut std::env::args().collect())?;
+//! let mut config = OrbConfig::read(&mut std::env::args().collect())?;
+//! chronorb_event_service::keep_order(&mut config);
+//! let orb = Orb::with_config(config)?;
 //! let root = orb.root_poa()?;
 //! // Clients reach it by `corbaloc:iiop:HOST:PORT/EventService`.
 //! let service = EventServer::new().serve_in(&root)?;
@@ -23,6 +25,9 @@
 //! # Dispatching
 //! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
 //! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`].
+//!
+//! The events of a supplier reach a consumer in order if the ORBs have the settings of
+//! [`keep_order`].
 //!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
@@ -56,4 +61,4 @@ mod threads;
 pub use chronorb_events::{Limits, Notation, Rules};
 pub use clock::Clock;
 pub use options::{ChannelLimits, ChannelOptions, PeerPolicy, UnpublishedPolicy};
-pub use service::{EventServer, EventService, ServeError};
+pub use service::{EventServer, EventService, ServeError, keep_order};
