@@ -15,7 +15,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
-use super::request::{Arguments, read_reply};
+use super::request::{Arguments, read_plain_reply, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::failure::because;
@@ -169,6 +169,11 @@ fn serve_directly<'b>(
     operation: &Operation,
     body: &mut (dyn Body<Output = ()> + 'b),
 ) -> Option<Result<(), SystemException>> {
+    // The ends of a call are scheduling points, which calls that are marshalled have.
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return None;
+    }
     // After the end of the ORB, the marshalled call fails.
     core.check_running().ok()?;
     let propagated = match onward_priority(core) {
@@ -362,6 +367,9 @@ fn marshal(
 fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
     let parts = scope.reply_parts();
     let message = MessageHeader::parse(parts.0.as_slice()).map_err(|_| MALFORMED)?;
+    if let Some(answer) = read_plain_reply(parts.0, message, text_within(), REQUEST_ID) {
+        return Ok(Outcome::Answer(answer));
+    }
     let outcome = read_reply(parts, message, text_within(), REQUEST_ID)
         .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))?;
     outcome.ok_or(MALFORMED)

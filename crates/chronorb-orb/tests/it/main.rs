@@ -37,6 +37,7 @@ mod client {
     mod idle;
     mod limits;
     mod names;
+    mod outboxes;
     mod policies;
     mod rebind;
     mod references;
@@ -119,6 +120,14 @@ mod rtcorba {
     mod mappings;
     mod mutexes;
     mod object_priorities;
+}
+
+#[cfg(feature = "distributable-threads")]
+mod rtscheduling {
+    mod cancel;
+    mod hops;
+    mod nodes;
+    mod segments;
 }
 
 mod server {
