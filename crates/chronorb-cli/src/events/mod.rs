@@ -14,7 +14,7 @@ use clap::Subcommand;
 
 use channel::EventsError;
 use push::PushArguments;
-use serve::ServeArguments;
+use serve::EventServerArguments;
 use stats::StatsArguments;
 use tap::TapArguments;
 
@@ -27,7 +27,7 @@ pub(crate) enum EventsCommand {
     /// --listen names another address. Takes -ORB options too, as -ORBServerTransportRule for the
     /// clients that may connect.
     #[command(after_help = serve::EXAMPLES)]
-    Serve(ServeArguments),
+    Serve(EventServerArguments),
 
     /// Subscribe to a channel, and print the events that it pushes.
     ///

@@ -7,9 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use chronorb_event_service::{
-    ChannelLimits, ChannelOptions, EventServer, EventService, Notation, PeerPolicy, Rules,
-    UnpublishedPolicy, keep_order,
+    ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions, Notation, PeerPolicy,
+    Rules, UnpublishedPolicy, keep_order,
 };
+use chronorb_orb::outbox::OutboxLimits;
+use chronorb_orb::rtcorba::Priority;
 use chronorb_orb::{Orb, OrbConfig};
 use clap::{Args, ValueEnum, value_parser};
 
@@ -18,7 +20,7 @@ use crate::listen::{Endpoints, INACTIVE, endpoints, references, set_endpoints};
 use crate::ns::{Binding, ServerArguments, calling_config};
 
 #[derive(Args, Debug)]
-pub(crate) struct ServeArguments {
+pub(crate) struct EventServerArguments {
     /// The endpoint to listen at, as iiop://10.0.0.1:2812; iiop://:2812 is all interfaces of this
     /// machine [default: a free port of iiop://127.0.0.1, if -ORBListenEndpoints names no other].
     #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
@@ -50,6 +52,17 @@ struct OptionArguments {
     /// The rules of groups.
     #[arg(long, value_enum, default_value_t = RuleChoice::Corrected)]
     rules: RuleChoice,
+
+    /// Add a lane with this CORBA priority, 0 to 32767, the most urgent lane first. Consumers name
+    /// their lane by its number, from 1, in rt_info; others belong to the last one. Without lanes
+    /// the thread that receives an event pushes it.
+    #[arg(long = "lane", value_name = "PRIORITY", value_parser = priority)]
+    lanes: Vec<Priority>,
+
+    /// Let so many events wait for a consumer that is too slow, and then drop the oldest. Without
+    /// it a push waits for the consumer's connection, up to --push-timeout.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    outbox: Option<u32>,
 
     /// Drop events that their supplier did not publish.
     #[arg(long)]
@@ -126,6 +139,11 @@ impl OptionArguments {
             consumer_reconnect: self.consumer_reconnect,
             supplier_reconnect: self.supplier_reconnect,
             disconnect_callbacks: self.disconnect_callbacks,
+            lanes: self.lanes.iter().copied().map(lane).collect(),
+            outboxes: self.outbox.map(|requests| OutboxLimits {
+                requests: requests as usize,
+                ..OutboxLimits::default()
+            }),
             peers: PeerPolicy {
                 push_timeout: Duration::from_millis(self.push_timeout),
                 failures: self.failures,
@@ -144,8 +162,23 @@ impl OptionArguments {
     }
 }
 
+fn priority(text: &str) -> Result<Priority, String> {
+    let number = text.parse().ok().and_then(Priority::new);
+    number.ok_or_else(|| "a priority is a number from 0 to 32767".to_owned())
+}
+
+fn lane(priority: Priority) -> LaneOptions {
+    LaneOptions {
+        priority: Some(priority),
+        ..LaneOptions::default()
+    }
+}
+
 /// Serves until a signal, or until the channel is destroyed.
-pub(super) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<(), EventsError> {
+pub(super) fn run(
+    arguments: EventServerArguments,
+    mut config: OrbConfig,
+) -> Result<(), EventsError> {
     let calling = calling_config(&config);
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
     keep_order(&mut config);
@@ -207,6 +240,7 @@ Examples:
   chronorb events serve
   chronorb events serve --bind --ns corbaloc::names.example:2809/NameService
   chronorb events serve --listen iiop://:2812 --rules tao --consumer-reconnect
+  chronorb events serve --lane 20000 --lane 10000 --outbox 64
   chronorb events serve --ior-file channel.ior -ORBServerTransportRule '10.0.0.0/24 tcp'
 
 Clients reach the channel by corbaloc:iiop:HOST:PORT/EventService.

@@ -33,6 +33,10 @@ pub(crate) struct TapArguments {
     #[arg(long, value_name = "FILTER", default_value = "*")]
     filter: Filter,
 
+    /// The number of the lane of the channel that pushes to this consumer, from 1; 0 is the last.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    lane: i32,
+
     /// End after so many sets of events.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -73,7 +77,7 @@ impl PushConsumerOwnedServant for Tap {
     }
 
     fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
-        // If the printer has ended, nobody needs to know.
+        // The printer may have ended.
         let _ = self.messages.send(Message::Disconnected);
         Ok(())
     }
@@ -102,7 +106,7 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
         .map_err(|_| INACTIVE)?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let consumer = PushConsumer::unchecked_narrow(&object);
-    let proxy = connect(&remote, &consumer, &arguments.filter)?;
+    let proxy = connect(&remote, &consumer, &arguments.filter, arguments.lane)?;
     let printer = Printer {
         received,
         lost,
@@ -133,13 +137,16 @@ fn connect(
     remote: &RemoteChannel,
     consumer: &PushConsumer,
     filter: &Filter,
+    lane: i32,
 ) -> Result<ProxyPushSupplier, EventsError> {
     let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
     let admin = remote.channel.for_consumers().map_err(failed)?;
     let admin = admin.ok_or(EventsError::Nil)?;
     let proxy = admin.obtain_push_supplier().map_err(failed)?;
     let proxy = proxy.ok_or(EventsError::Nil)?;
-    let dependencies: Vec<_> = write_entries(filter).iter().map(dependency).collect();
+    let dependencies: Vec<_> = (write_entries(filter).iter())
+        .map(|entry| dependency(entry, lane))
+        .collect();
     let qos = ConsumerQOS {
         dependencies: &dependencies,
         is_gateway: false,
@@ -156,7 +163,7 @@ fn connect(
     Ok(proxy)
 }
 
-fn dependency(entry: &Entry) -> Dependency<'static> {
+fn dependency(entry: &Entry, rt_info: i32) -> Dependency<'static> {
     let header = EventHeader {
         r#type: entry.event_type,
         source: entry.source,
@@ -170,7 +177,7 @@ fn dependency(entry: &Entry) -> Dependency<'static> {
     };
     Dependency {
         event: Event { header, data },
-        rt_info: 0,
+        rt_info,
     }
 }
 

@@ -46,7 +46,17 @@ impl Channel {
     /// Starts `chronorb events tap`, and waits until it is connected.
     fn tap(&self, arguments: &[&str]) -> Tap {
         let before = self.consumers();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+        let mut tap = self.tap_at_once(arguments);
+        while self.consumers() == before {
+            assert!(tap.process.try_wait().expect("its state").is_none());
+            thread::yield_now();
+        }
+        tap
+    }
+
+    /// Starts `chronorb events tap`.
+    fn tap_at_once(&self, arguments: &[&str]) -> Tap {
+        let process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
             .args(["events", "tap", "--channel", &self.server.reference])
             .args(arguments)
             .stdin(Stdio::null())
@@ -54,10 +64,6 @@ impl Channel {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
-        while self.consumers() == before {
-            assert!(process.try_wait().expect("its state").is_none());
-            thread::yield_now();
-        }
         Tap { process }
     }
 
@@ -140,9 +146,25 @@ fn a_group_is_printed_as_one_line_and_json_has_all_of_an_event() {
 }
 
 #[test]
+fn lanes_and_outboxes_deliver_the_same() {
+    let options = ["--lane", "100", "--lane", "0", "--outbox", "8"];
+    let channel = Channel::start(&options);
+    let first = channel.tap(&["--lane", "1", "--count", "1"]);
+    let last = channel.tap(&["--filter", "20 + 21", "--count", "1"]);
+    channel.push("21", "");
+    channel.push("20", "");
+    assert_eq!(first.finish(), (Some(0), "1:21\n".into(), String::new()));
+    assert_eq!(
+        last.finish(),
+        (Some(0), "1:21 + 1:20\n".into(), String::new())
+    );
+    channel.end();
+}
+
+#[test]
 fn timers_fire_without_a_supplier() {
     let channel = Channel::start(&[]);
-    let tap = channel.tap(&["--filter", "every 1ms", "--count", "3"]);
+    let tap = channel.tap_at_once(&["--filter", "every 1ms", "--count", "3"]);
     assert_eq!(tap.finish(), (Some(0), "0:5\n".repeat(3), String::new()));
     channel.end();
 }
