@@ -184,8 +184,8 @@ impl LaneFleet {
                 cost: Duration::from_nanos(task.cost),
                 first_cost: None,
                 constraint: self.is_constrained.then(|| {
-                    let criticality = i16::try_from(task.criticality).unwrap_or(i16::MAX);
-                    (Duration::from_nanos(task.deadline), criticality)
+                    let deadline = Duration::from_nanos(task.deadline);
+                    (deadline, i16::from(task.criticality))
                 }),
             });
         tasks.collect()
