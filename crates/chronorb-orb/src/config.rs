@@ -39,7 +39,7 @@ use crate::demux::Demultiplexing;
 use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
-use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
+use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
 #[cfg(feature = "schedule")]
 use crate::schedule::{OverrunPolicy, ScheduleTable};
 
@@ -50,6 +50,8 @@ pub use architecture::Architecture;
 pub use filters::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
+#[cfg(all(feature = "riop", feature = "schedule"))]
+pub(crate) use rio::ScheduledPlan;
 pub(crate) use settings::lacks;
 pub use thread_count::{NotThreadCount, ThreadCount};
 #[cfg(feature = "trace")]
@@ -72,6 +74,9 @@ pub struct OrbConfig {
     pub protocols: Vec<String>,
     /// Protocols of the application, which are preferred to those of the ORB.
     pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
+    /// The plan of real-time I/O of the schedule that the ORB starts with.
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    pub(crate) scheduled_plan: Option<ScheduledPlan>,
     /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
@@ -185,6 +190,9 @@ pub struct OrbConfig {
     /// the order of arrival, as by a server with one thread. Those of different connections are
     /// served beside each other all the same.
     pub ordered_connections: bool,
+    /// `-ORBLaneOrder`: the order in which requests that wait in a lane are served, for lanes and
+    /// pools that name none.
+    pub lane_order: LaneOrder,
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
     /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
@@ -312,6 +320,7 @@ impl Default for OrbConfig {
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             clock_skew: Some(Duration::from_millis(100)),
             ordered_connections: false,
+            lane_order: LaneOrder::Fifo,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,
@@ -345,6 +354,8 @@ impl Default for OrbConfig {
             schedule_node: None,
             #[cfg(feature = "schedule")]
             schedule_table: None,
+            #[cfg(all(feature = "riop", feature = "schedule"))]
+            scheduled_plan: None,
             max_main_thread_requests: 256,
         }
     }

@@ -67,6 +67,7 @@ mod pools {
     #[cfg(feature = "baselines")]
     mod filter_chain;
     mod growth;
+    mod lane_orders;
     mod lanes;
     mod model;
     mod ordered;
@@ -103,6 +104,8 @@ mod protocols {
     mod policies;
     #[cfg(feature = "riop")]
     mod riop;
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    mod scheduled_riop;
     #[cfg(feature = "shmiop")]
     mod shmiop;
     #[cfg(feature = "ssliop")]
@@ -117,6 +120,7 @@ mod protocols {
 
 mod rtcorba {
     mod ceilings;
+    mod deadlines;
     mod mappings;
     mod mutexes;
     mod object_priorities;
