@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::reason::{Late, late_text};
 use super::source::{SchedCommandError, analysis, assign, print, read};
-use super::text;
 use super::words::step_name;
 
 #[derive(Args, Debug)]
