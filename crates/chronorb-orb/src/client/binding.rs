@@ -348,8 +348,9 @@ fn establish(
     match bound {
         Err(exception) if selection.fails_over => {
             let others = target.replicas().into_iter().map(|replica| (replica, true));
-            let targets: Vec<_> = std::iter::once((target, forwarded)).chain(others).collect();
-            establish_at_any(key, &targets, &mut selection, deadline).map_err(|other| {
+            let targets = std::iter::once((target, forwarded)).chain(others);
+            let mut targets: Vec<_> = targets.collect();
+            establish_at_any(key, &mut targets, &mut selection, deadline).map_err(|other| {
                 let is_skipped = exception == NO_USABLE_PROFILE;
                 if is_skipped { other } else { exception }
             })
@@ -358,20 +359,30 @@ fn establish(
     }
 }
 
-/// Binds at the first of the targets that can be reached; addresses that are suspected are tried
-/// last.
+/// Binds at the first of the targets that can be reached. Addresses that are suspected are tried
+/// last, the one that was suspected first before others.
 #[cold]
 #[inline(never)]
 fn establish_at_any(
     key: BindingKey,
-    targets: &[(Object, bool)],
+    targets: &mut [(Object, bool)],
     selection: &mut Selection,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let mut failure = NO_USABLE_PROFILE;
+    let suspected_until = |target: &Object| {
+        let ways = target.profile().map(|profile| &profile.ways);
+        let ways = ways.into_iter().flatten();
+        ways.map(|way| target.core().client.health.suspected_until(way))
+            .min()
+            .unwrap_or_default()
+    };
     for takes_suspects in [false, true] {
         selection.takes_suspects = takes_suspects;
-        for (target, forwarded) in targets {
+        if takes_suspects {
+            begin_with_least(targets, |(target, _)| suspected_until(target));
+        }
+        for (target, forwarded) in &*targets {
             match establish_at(key, target.clone(), *forwarded, selection, deadline) {
                 Ok(binding) => return Ok(binding),
                 Err(exception) => failure = exception,
@@ -510,6 +521,7 @@ fn pick_connection(
             !selection.tried.contains(way) && (selection.takes_suspects || !health.is_suspect(way))
         };
         ways.retain(is_taken);
+        begin_with_least(&mut ways, |way| health.suspected_until(way));
         if ways.is_empty() {
             return Err(NO_USABLE_PROFILE);
         }
@@ -639,6 +651,14 @@ fn bidirectional(
         key.kind = ChannelKind::Bidirectional;
     }
     None
+}
+
+/// Moves the first of the things with the least rank to the front.
+fn begin_with_least<T>(things: &mut [T], rank: impl Fn(&T) -> u64) {
+    let ranked = things.iter().map(rank).enumerate();
+    if let Some((least, _)) = ranked.min_by_key(|(_, rank)| *rank) {
+        things.swap(0, least);
+    }
 }
 
 /// Records why a call has no route.
