@@ -542,6 +542,7 @@ fn pick_connection(
             options,
             kind,
             is_watched: failover.is_some_and(|policy| policy.heartbeat.is_some()),
+            keeps_oneways: effective.buffering.is_some(),
         };
         #[cfg(feature = "bidir")]
         if core.config.is_bidirectional()

@@ -104,6 +104,7 @@ pub(super) fn watch(
     let own = ConnectionKey {
         kind: ChannelKind::Exclusive,
         is_watched: false,
+        keeps_oneways: false,
         ..key
     };
     let opened = open(

@@ -46,7 +46,7 @@ pub(in crate::client) fn awaiting_endless(
         Box::new(transport),
         permit.expect("it is the first"),
         &config,
-        SendMode::InTurn(PiMutex::new(())),
+        SendMode::in_turn(),
         ChannelKind::Leader,
     );
     let request: Frame = scope::frame();
