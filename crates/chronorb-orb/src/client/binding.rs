@@ -547,7 +547,7 @@ fn pick_connection(
         #[cfg(feature = "bidir")]
         if core.config.is_bidirectional()
             && let Some(connection) =
-                bidirectional(core, &mut key, profile, effective, (text, code_sets))
+                bidirectional(target, &mut key, profile, effective, (text, code_sets))
         {
             return Ok((connection, key));
         }
@@ -624,15 +624,16 @@ fn pick_connection(
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn bidirectional(
-    core: &Arc<Core>,
+    target: &Object,
     key: &mut ConnectionKey,
     profile: &Profile,
     effective: &Effective,
     text: (TextForm, Option<[u8; 12]>),
 ) -> Option<Rc<ClientConnection>> {
+    let core = target.core();
     let config = &core.config.bidirectional;
     let protocol = core.protocols.of_way(&key.way);
-    let is_tcp = protocol.is_some_and(|protocol| protocol.scheme() == "iiop");
+    let is_tcp = protocol.is_some_and(|protocol| matches!(protocol.scheme(), "iiop" | "ssliop"));
     if !is_tcp || profile.version < Version::V1_2 {
         return None;
     }
@@ -640,11 +641,13 @@ fn bidirectional(
         let present = all.connections.get(key);
         present.is_some_and(|connection| !connection.is_closed())
     });
-    // A client's claim never replaces a connection that this ORB has made.
-    if config.accepts() && key.owner.is_none() && !is_present {
+    let claimant = target.claimant();
+    // A client's address never replaces a connection that this ORB has made. A claim replaces none,
+    // because it counts for references that arrived on its connection.
+    if config.accepts() && key.owner.is_none() && (!is_present || claimant.is_some()) {
         let mut by_client = key.clone();
         by_client.kind = ChannelKind::Bidirectional;
-        if let Ok(Some(connection)) = call_back(core, &by_client, text) {
+        if let Ok(Some(connection)) = call_back(core, &by_client, text, claimant) {
             return Some(Rc::new(connection));
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn originate(
         Carries::Priority(priority) => priority.map(|priority| (priority, priority)),
         Carries::Band(band) => Some((band.low, band.high)),
     };
-    let adopted = pool.adopt(transport, priorities)?;
+    let adopted = pool.adopt(transport, key.way.protocol, priorities)?;
     let announcement = Some(adopted.listen_points.into_boxed_slice());
     let owner = attach(core, key, text, &*adopted.connection, permit, announcement)?;
     owner.shared.keep();

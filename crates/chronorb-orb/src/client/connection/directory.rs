@@ -5,6 +5,8 @@ use std::any::Any;
 use std::collections::HashMap;
 #[cfg(feature = "access")]
 use std::fmt;
+#[cfg(feature = "bidir")]
+use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -34,6 +36,8 @@ use super::threads::no_thread;
 use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
+#[cfg(feature = "bidir")]
+use crate::bidirectional::ListenPoint;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
@@ -118,15 +122,21 @@ pub(in crate::client) fn open(
     Ok(connection)
 }
 
-/// Returns the connection by which a client can be called back; `None` if it cannot.
+/// Returns the connection by which a client can be called back; `None` if it cannot. The reference
+/// arrived on the connection `claimant` if that claims listen points.
 #[cfg(feature = "bidir")]
 pub(in crate::client) fn call_back(
     core: &Arc<Core>,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
+    claimant: Option<NonZeroU64>,
 ) -> Result<Option<ClientConnection>, NoConnection> {
     let priority = key.carries.network_priority();
-    let Some(path) = core.bidirectional.path(&key.way.address, priority) else {
+    let point = ListenPoint {
+        protocol: key.way.protocol,
+        address: key.way.address.clone(),
+    };
+    let Some(path) = core.bidirectional.path(&point, priority, claimant) else {
         return Ok(None);
     };
     let owner = bidirectional::call_back(core, key, text, &*path)?;
