@@ -54,6 +54,7 @@ targets! {
     reference_text: 50_000;
     rio_frame: 50_000;
     server_requests: 50_000;
+    service_contexts: 3_000;
     shared_ring: 20_000;
     typed_values: 25_000;
 }
