@@ -28,6 +28,7 @@ mod naming;
 mod omniorb_anys;
 mod reference_text;
 mod rio_frame;
+mod service_contexts;
 mod shared_ring;
 mod small_stack;
 mod typed;
@@ -36,7 +37,7 @@ mod walk;
 
 pub use cdr_values::cdr_values;
 pub use endsystem::{
-    client_replies, monitor_lines, object_keys, server_requests, service_contexts,
+    client_replies, context_requests, monitor_lines, object_keys, server_requests,
 };
 pub use event_subscriptions::event_subscriptions;
 pub use giop_message::{giop_message, gioplite};
@@ -48,5 +49,6 @@ pub use naming::{naming_store, naming_text};
 pub use omniorb_anys::omniorb_anys;
 pub use reference_text::reference_text;
 pub use rio_frame::rio_frame;
+pub use service_contexts::service_contexts;
 pub use shared_ring::shared_ring;
 pub use typed::typed_values;

@@ -7,6 +7,7 @@ mod generated;
 mod idl;
 mod ior;
 mod lab;
+mod listen;
 mod ns;
 mod peer_arguments;
 mod rio;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Command::Ior(command) => command.run(config),
         Command::Ns(command) => command.run(config),
         Command::Rio(command) => command.run(),
-        Command::Sched(command) => status(command.run()),
+        Command::Sched(command) => status(command.run(config)),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
         Command::RioGuardian => status(rio::guardian_main()),
@@ -60,7 +61,10 @@ fn main() -> ExitCode {
 fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     let words: Vec<_> = env::args_os().skip(1).take(2).collect();
     let first = words.first().and_then(|word| word.to_str());
-    if words != ["lab", "peer"] && !matches!(first, Some("ior" | "ns")) {
+    if words != ["lab", "peer"]
+        && words != ["sched", "serve"]
+        && !matches!(first, Some("ior" | "ns"))
+    {
         return Ok((Arguments::parse(), OrbConfig::default()));
     }
     let mut arguments = env::args_os()

@@ -35,6 +35,11 @@ pub const GIOP_LITE: u32 = minor::CHRONORB | 2;
 /// The content of [`GIOP_LITE`]: an encapsulation of one octet, the version of GIOPlite.
 pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];
 
+/// A context of chronorb: [`SchedulingContext`](crate::SchedulingContext), the deadline and the
+/// distributable thread of a request. It travels beside [`RT_CORBA_PRIORITY`], which every ORB
+/// understands.
+pub const SCHEDULING: u32 = minor::CHRONORB | 3;
+
 /// One service context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceContext<'a> {

@@ -42,6 +42,7 @@ mod profile;
 mod protocol;
 mod reply;
 mod request;
+mod scheduling;
 mod ssl;
 mod target;
 
@@ -85,6 +86,9 @@ pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     HeaderPlaces, RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request,
     encode_request,
+};
+pub use scheduling::{
+    AbsoluteDeadline, SchedulingContext, SchedulingDiscipline, SynchronisedClock,
 };
 pub use ssl::{AssociationOptions, SslSecTrans, TAG_SSLIOP_LANES};
 pub use target::{AddressingDisposition, TaggedProfileView, Target};

@@ -72,6 +72,9 @@ pub(crate) fn compute(model: &Model, strategy: LevelStrategy, range: (i32, i32))
         out: &out,
     };
     let (rates, reached) = computation.admit(model, &graph, &active);
+    // Of operations that are alike, callers and suppliers come first.
+    let depths = graph.depths();
+    active.sort_by_key(|it| depths[*it]);
     computation.assign(model, strategy, range, &active, rates, &reached);
     computation
 }

@@ -64,6 +64,19 @@ impl Graph<'_> {
         reached
     }
 
+    /// Returns the length of the longest chain of calls to each operation.
+    pub(crate) fn depths(&self) -> Vec<usize> {
+        let mut depths = vec![0; self.into.len()];
+        for operation in self.order {
+            let callers = self.into[*operation].iter();
+            let deepest = callers
+                .map(|edge| depths[self.calls[*edge].caller] + 1)
+                .max();
+            depths[*operation] = deepest.unwrap_or(0);
+        }
+        depths
+    }
+
     fn reach(
         &self,
         operation: usize,

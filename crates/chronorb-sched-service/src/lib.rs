@@ -26,7 +26,8 @@
 //! * A two-way caller executes its callees in its own thread, so their execution times count in
 //!   its demand. A one-way call is dispatched on its own. An operation with one-way callers needs
 //!   a call of each (`OPERATION`, `CONJUNCTION`), or runs at each call (`DISJUNCTION`).
-//! * The greatest rate of an operation decides its priority.
+//! * The greatest rate of an operation decides its priority. Within a level the order is by rate,
+//!   importance, and calls: callers and suppliers before callees and consumers.
 //! * Criticality spreads to the operations that an operation depends on.
 //! * An operation that was set several times has several rates. The lowest rates of all are
 //!   admitted first.

@@ -87,8 +87,8 @@ impl Count {
 
 /// The share by which a count may exceed the recorded one.
 ///
-/// Two runs of one build differ by 0.1 %. Builds of one commit in two folders differ by up to 0.6 %,
-/// because the order of functions decides what is inlined.
+/// Two runs of one build differ by 0.1 %. Builds of one commit in two folders differ by up to
+/// 0.6 %, because the order of functions decides what is inlined.
 const TOLERANCE: f64 = 0.015;
 
 /// Counts chronorb and, where it is installed, omniORB.

@@ -14,10 +14,10 @@ use std::process::ExitCode;
 
 use chronorb_orb::OrbConfig;
 
-pub(crate) use arguments::NsCommand;
+pub(crate) use arguments::{NsCommand, ServerArguments};
+pub(crate) use names::{NameServer, NsError};
 
 use crate::client::ClientError;
-use names::{NameServer, NsError};
 
 impl NsCommand {
     /// Runs the command with the settings of the command line, and returns the exit status.

@@ -84,7 +84,7 @@ pub(crate) enum NsError {
 }
 
 /// The root context of a name server.
-pub(super) struct NameServer {
+pub(crate) struct NameServer {
     pub(super) client: Client,
     pub(super) root: NamingContext,
 }
@@ -153,7 +153,7 @@ impl From<RebindWithLeaseErrorBuf> for NameFailure {
 
 impl NameServer {
     /// Finds the root context, and waits until its server can be reached if that is asked for.
-    pub(super) fn connect(arguments: &ServerArguments, config: OrbConfig) -> Result<Self, NsError> {
+    pub(crate) fn connect(arguments: &ServerArguments, config: OrbConfig) -> Result<Self, NsError> {
         let is_configured = config.default_init_ref.is_some()
             || config
                 .init_refs
@@ -191,7 +191,7 @@ impl NameServer {
         Ok(Self { client, root })
     }
 
-    pub(super) fn resolve(&self, name: &str) -> Result<Object, NsError> {
+    pub(crate) fn resolve(&self, name: &str) -> Result<Object, NsError> {
         let components = parse(name)?;
         let object = self.root.resolve(&views(&components));
         object
@@ -217,14 +217,14 @@ impl NameServer {
         bound.map_err(|error| self.error(name, &components, error.into()))
     }
 
-    pub(super) fn rebind(&self, name: &str, reference: &str) -> Result<(), NsError> {
+    pub(crate) fn rebind(&self, name: &str, reference: &str) -> Result<(), NsError> {
         let components = parse(name)?;
         let object = self.client.object(reference)?;
         let bound = self.root.rebind(&views(&components), Some(&object));
         bound.map_err(|error| self.error(name, &components, error.into()))
     }
 
-    pub(super) fn unbind(&self, name: &str) -> Result<(), NsError> {
+    pub(crate) fn unbind(&self, name: &str) -> Result<(), NsError> {
         let components = parse(name)?;
         let unbound = self.root.unbind(&views(&components));
         unbound.map_err(|error| self.error(name, &components, error.into()))

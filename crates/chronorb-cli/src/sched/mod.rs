@@ -1,4 +1,4 @@
-//! `chronorb sched`: schedules analysed, assigned, simulated, and measured.
+//! `chronorb sched`: schedules analysed, assigned, simulated, and measured; the scheduling service.
 
 mod assign;
 mod check;
@@ -6,18 +6,21 @@ mod explain;
 mod learn;
 mod page;
 mod progress;
+mod serve;
 mod simulate;
 mod source;
 mod text;
 
 use std::error::Error;
 
+use chronorb_orb::OrbConfig;
 use clap::Subcommand;
 
 use assign::AssignArguments;
 use check::CheckArguments;
 use explain::ExplainArguments;
 use learn::LearnArguments;
+use serve::ServiceArguments;
 use simulate::SimulateArguments;
 
 #[derive(Debug, Subcommand)]
@@ -55,17 +58,28 @@ pub(crate) enum SchedCommand {
     /// the file stays as it is.
     #[command(after_help = learn::EXAMPLES)]
     Learn(LearnArguments),
+
+    /// Serve the scheduling service of TAO: RtecScheduler::Scheduler.
+    ///
+    /// Prints the references of the service, one in a line, when clients can use it, and serves
+    /// until SIGTERM or Ctrl-C. Clients register operations and the calls between them, and get
+    /// priorities; nothing is kept when the server ends. Only programs on this machine reach it,
+    /// unless --listen names another address. Takes -ORB options too, as -ORBServerTransportRule
+    /// for the clients that may connect.
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(ServiceArguments),
 }
 
 impl SchedCommand {
-    /// Runs the command.
-    pub(crate) fn run(self) -> Result<(), Box<dyn Error>> {
+    /// Runs the command; one that serves has these settings.
+    pub(crate) fn run(self, config: OrbConfig) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Check(arguments) => check::run(&arguments)?,
             Self::Assign(arguments) => assign::run(&arguments)?,
             Self::Simulate(arguments) => simulate::run(&arguments)?,
             Self::Explain(arguments) => explain::run(&arguments)?,
             Self::Learn(arguments) => learn::run(&arguments)?,
+            Self::Serve(arguments) => serve::run(arguments, config)?,
         }
         Ok(())
     }

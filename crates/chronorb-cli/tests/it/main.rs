@@ -22,6 +22,7 @@ mod rio;
 mod rio_plan;
 mod sched;
 mod sched_learn;
+mod sched_serve;
 mod support;
 mod top;
 mod whitebox;

@@ -11,5 +11,6 @@ mod policies;
 #[cfg(feature = "gioplite")]
 mod protocols;
 mod references;
+mod scheduling;
 mod ssl;
 mod urls;

@@ -3,7 +3,7 @@
 use chronorb_sched::LevelStrategy;
 use chronorb_sched_service::idl::rtec_scheduler::{DispatchingTypeT, ImportanceT, InfoTypeT};
 
-use crate::support::{Fixture, HIGH, LOW, ONE_WAY, TWO_WAY, VERY_HIGH, VERY_LOW, needs, texts};
+use crate::support::{Fixture, HIGH, LOW, MS, ONE_WAY, TWO_WAY, VERY_HIGH, VERY_LOW, needs, texts};
 
 /// Eight operations in overload: 18 ms each at 20, 10, 5 and 1 Hz, of two criticalities.
 fn overload(strategy: LevelStrategy) -> Fixture {
@@ -92,6 +92,78 @@ fn one_level_holds_all_by_deadline_or_laxity() {
         assert_eq!(places(&f), expected);
         assert_eq!(f.scheduler.dispatch_configuration(0).unwrap(), (98, kind));
     }
+}
+
+/// The configuration of TAO's test `Sched_Conf`: eight suppliers of two criticalities at 20, 10, 5
+/// and 1 Hz, and a consumer of each, which executes for no time of its own.
+///
+/// TAO's table for it was written on Windows, whose most urgent priorities are 15 and 2. It has
+/// subpriorities 11, 9, 8, 6, 5, 3, 2, 0 for the eight operations of a level, so four numbers
+/// belong to no operation. The rules give one number to each operation, hence 7 to 0 in the same
+/// order.
+#[test]
+fn consumers_follow_their_suppliers_as_in_the_configuration_of_tao() {
+    let f = Fixture::new(LevelStrategy::MaximumUrgency);
+    let rates = [
+        ("20", 5_000, 50),
+        ("10", 10_000, 100),
+        ("05", 20_000, 200),
+        ("01", 100_000, 1000),
+    ];
+    let levels = [
+        ("high", HIGH, ImportanceT::LowImportance),
+        ("low", LOW, ImportanceT::HighImportance),
+    ];
+    for (level, criticality, importance) in levels {
+        for (rate, cost, period) in rates {
+            let set = |name: &str, cost: u64, period: u64| {
+                let handle = f
+                    .scheduler
+                    .create(&format!("{level}_{rate}_{name}"))
+                    .unwrap();
+                let kind = InfoTypeT::Operation;
+                let period = i32::try_from(period * MS).unwrap();
+                f.scheduler
+                    .set(
+                        handle,
+                        criticality,
+                        cost,
+                        cost,
+                        cost,
+                        period,
+                        importance,
+                        0,
+                        0,
+                        kind,
+                    )
+                    .unwrap();
+                handle
+            };
+            let (supplier, consumer) = (set("S", cost, period), set("C", 0, 0));
+            f.scheduler
+                .add_dependency(consumer, supplier, 2, ONE_WAY)
+                .unwrap();
+        }
+    }
+    assert_eq!(f.scheduler.recompute_scheduling(14, 15).unwrap(), []);
+    let of_tao = [("S", [11, 8, 5, 2]), ("C", [9, 6, 3, 0])];
+    for (number, (level, ..)) in levels.into_iter().enumerate() {
+        let mut order = Vec::new();
+        for (name, subpriorities) in of_tao {
+            for ((rate, ..), subpriority) in rates.into_iter().zip(subpriorities) {
+                let (thread, own, its_level) = f.place(&format!("{level}_{rate}_{name}"));
+                assert_eq!((thread, its_level), (15 - number as i32, number as i32));
+                order.push((subpriority, own));
+            }
+        }
+        order.sort_unstable();
+        let own: Vec<_> = order.into_iter().map(|(_, own)| own).collect();
+        assert_eq!(own, [0, 1, 2, 3, 4, 5, 6, 7], "level {level}");
+    }
+    let configs = f.scheduler.get_config_infos().unwrap();
+    let is_by_laxity = |kind| kind == DispatchingTypeT::LaxityDispatching;
+    assert_eq!(configs.len(), 2);
+    assert!(configs.iter().all(|it| is_by_laxity(it.dispatching_type)));
 }
 
 #[test]
