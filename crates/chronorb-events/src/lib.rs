@@ -7,7 +7,7 @@
 //! | need | item |
 //! |---|---|
 //! | an event | [`Event`], [`Header`] |
-//! | what a consumer subscribes to | [`Filter`] |
+//! | what a consumer subscribes to, as a tree or as text | [`Filter`] |
 //! | a subscription as it comes over the wire | [`read_entries`], [`write_entries`] |
 //! | checks and compilation | [`Program::compile`], [`Limits`], [`Rules`] |
 //! | the consumers of one priority | [`Lane`] |
@@ -43,6 +43,7 @@ mod lane;
 mod plan;
 mod program;
 mod queue;
+mod text;
 
 pub use entries::{Entry, Notation, read_entries, write_entries};
 pub use error::{Limits, SubscriptionError};
@@ -54,3 +55,4 @@ pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};
 pub use program::{Program, Rules};
 pub use queue::{Next, Overflow, Put, Queue};
+pub use text::FilterTextError;

@@ -119,6 +119,21 @@ impl Program {
         })
     }
 
+    /// The sources and types of the events that the program may react to, as leaves: zero is any.
+    /// Each stands once, in ascending order. A program of timers alone has none.
+    pub fn leaves(&self) -> Vec<(i32, i32)> {
+        let leaf = |interest| match interest {
+            Interest::Exact(source, event_type) => (source, event_type),
+            Interest::Type(event_type) => (ANY_SOURCE, event_type),
+            Interest::Source(source) => (source, ANY_TYPE),
+            Interest::All => (ANY_SOURCE, ANY_TYPE),
+        };
+        let mut leaves: Vec<_> = self.interests().into_iter().map(leaf).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
+    }
+
     /// Whether the program keeps nothing between events.
     pub(crate) fn is_stateless(&self) -> bool {
         self.nodes[0].is_stateless

@@ -6,3 +6,4 @@ mod model;
 mod properties;
 mod queue;
 mod support;
+mod text;

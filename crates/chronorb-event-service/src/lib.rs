@@ -1,0 +1,59 @@
+//! The real-time event channel of chronorb: TAO's `RtecEventChannelAdmin`, over GIOP.
+//!
+//! Suppliers push events to the channel, and the channel pushes them to the consumers whose
+//! subscriptions they pass. The filters, groups and timers of subscriptions are those of
+//! [`chronorb_events`].
+//!
+//! ```no_run
+//! use chronorb::prelude::*;
+//! use chronorb_event_service::EventServer;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let orb = Orb::init(&mut std::env::args().collect())?;
+//! let root = orb.root_poa()?;
+//! // Clients reach it by `corbaloc:iiop:HOST:PORT/EventService`.
+//! let service = EventServer::new().serve_in(&root)?;
+//! println!("{}", orb.object_to_string(service.channel()));
+//! root.manager().activate()?;
+//! orb.run_until_signal()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Dispatching
+//! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
+//! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`].
+//!
+//! # Rules
+//! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
+//! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
+//! * An event with source 0 passes every filter of sources, and one with type 0 every filter of
+//!   types.
+//! * Events of a supplier that has not connected are ignored.
+//! * A suspended consumer gets no events, and its groups keep what they have. To suspend twice, and
+//!   to resume a consumer that is not suspended, is no error.
+//! * After a disconnection no push begins. A proxy that is disconnected does not exist any more.
+//! * Observers are told the sources and types that consumers react to, as a disjunction, and those
+//!   that suppliers published. Each has a thread of its own.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod channel;
+mod clock;
+mod consumer;
+mod event;
+mod failure;
+pub mod idl;
+mod observers;
+mod options;
+mod servants;
+mod service;
+mod state;
+mod supplier;
+mod threads;
+
+pub use chronorb_events::{Limits, Notation, Rules};
+pub use clock::Clock;
+pub use options::{ChannelLimits, ChannelOptions, PeerPolicy, UnpublishedPolicy};
+pub use service::{EventServer, EventService, ServeError};

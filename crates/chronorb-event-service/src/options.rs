@@ -1,0 +1,109 @@
+//! The options of a channel.
+
+use std::time::Duration;
+
+use chronorb_events::{Limits, Notation, Rules};
+
+/// The options of a channel. The defaults are those of the channel of TAO, unless a field says
+/// otherwise.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ChannelOptions {
+    /// The notation of subscriptions (`-ECFiltering prefix|basic`). By default the prefix notation.
+    pub notation: Notation,
+    /// The rules of correlation. By default the corrected ones, unlike TAO.
+    pub rules: Rules,
+    /// The treatment of events that a supplier did not publish. By default they are filtered as
+    /// others, unlike TAO.
+    pub unpublished: UnpublishedPolicy,
+    /// Whether a second connection of a consumer replaces its subscription, instead of being
+    /// refused (`-ECConsumerReconnect`).
+    pub consumer_reconnect: bool,
+    /// Whether a second connection of a supplier replaces its publications, instead of being
+    /// refused (`-ECSupplierReconnect`).
+    pub supplier_reconnect: bool,
+    /// Whether a client that disconnects itself is called back (`-ECDisconnectCallbacks`).
+    pub disconnect_callbacks: bool,
+    /// The treatment of clients that are not reached.
+    pub peers: PeerPolicy,
+    /// The bounds of what clients can make the channel keep.
+    pub limits: ChannelLimits,
+}
+
+impl Default for ChannelOptions {
+    fn default() -> Self {
+        Self {
+            notation: Notation::Prefix,
+            rules: Rules::Corrected,
+            unpublished: UnpublishedPolicy::Filtered,
+            consumer_reconnect: false,
+            supplier_reconnect: false,
+            disconnect_callbacks: false,
+            peers: PeerPolicy::default(),
+            limits: ChannelLimits::default(),
+        }
+    }
+}
+
+/// The treatment of events whose source and type their supplier did not publish.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum UnpublishedPolicy {
+    /// They reach the consumers whose filters they pass (`-ECSupplierFiltering null`).
+    #[default]
+    Filtered,
+    /// They are dropped and counted (as with `-ECSupplierFiltering per-supplier`).
+    Dropped,
+}
+
+/// The treatment of consumers and suppliers that are not reached.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PeerPolicy {
+    /// The longest time of a push. A consumer that does not take a message for so long has failed.
+    /// By default 1 s.
+    pub push_timeout: Duration,
+    /// The failures since it answered a check, after which a client is disconnected. One whose
+    /// object does not exist is disconnected at once. By default 3; TAO disconnects at the first.
+    pub failures: u32,
+    /// The time between two checks of all clients. Clients that took or sent events since the last
+    /// one, and have not failed, are not called. `None` checks none. By default 5 s.
+    pub check_period: Option<Duration>,
+    /// The longest time of a check, and of a callback. By default 500 ms.
+    pub check_timeout: Duration,
+}
+
+impl Default for PeerPolicy {
+    fn default() -> Self {
+        Self {
+            push_timeout: Duration::from_secs(1),
+            failures: 3,
+            check_period: Some(Duration::from_secs(5)),
+            check_timeout: Duration::from_millis(500),
+        }
+    }
+}
+
+/// The bounds of what clients can make a channel keep.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ChannelLimits {
+    /// The consumers, connected or not. More are `IMP_LIMIT`. By default 4,096.
+    pub consumers: usize,
+    /// The suppliers, connected or not. More are `IMP_LIMIT`. By default 4,096.
+    pub suppliers: usize,
+    /// The observers. More are `CANT_APPEND_OBSERVER`. By default 16.
+    pub observers: usize,
+    /// The publications of a supplier. More are `BAD_PARAM`. By default 1,024.
+    pub publications: usize,
+    /// The bounds of a subscription. Beyond them it is `BAD_PARAM`.
+    pub subscription: Limits,
+}
+
+impl Default for ChannelLimits {
+    fn default() -> Self {
+        Self {
+            consumers: 4096,
+            suppliers: 4096,
+            observers: 16,
+            publications: 1024,
+            subscription: Limits::default(),
+        }
+    }
+}

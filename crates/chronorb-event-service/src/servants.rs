@@ -1,0 +1,254 @@
+//! The servants of the channel, its factories and proxies.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chronorb::poa::{ObjectId, Poa};
+use chronorb::{Call, Interface, SystemException};
+
+use crate::failure::{BAD_PARAM, GONE};
+use crate::idl::chronorb_events::{
+    ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannelOwnedServant, SupplierStatistics,
+};
+use crate::idl::rtec_event_channel_admin::event_channel::{CantAppendObserver, CantRemoveObserver};
+use crate::idl::rtec_event_channel_admin::{
+    AlreadyConnected, AppendObserverError, ConnectPushConsumerError, ConnectPushSupplierError,
+    ConsumerAdmin, ConsumerAdminOwnedServant, ConsumerQOS, EventChannelOwnedServant, Observer,
+    ObserverHandle, ProxyPushConsumer, ProxyPushConsumerOwnedServant, ProxyPushConsumerSkeleton,
+    ProxyPushSupplier, ProxyPushSupplierOwnedServant, ProxyPushSupplierSkeleton,
+    RemoveObserverError, SupplierAdmin, SupplierAdminOwnedServant, SupplierQOS,
+};
+use crate::idl::rtec_event_comm::{
+    EventSet, PushConsumer, PushConsumerOwnedServant, PushSupplier, PushSupplierOwnedServant,
+};
+use crate::state::{
+    CONSUMER_ADMIN_ID, Channel, ConnectFailure, EndCause, SUPPLIER_ADMIN_ID, no_resources, proxy_id,
+};
+use crate::supplier::Supplier;
+
+/// The servant of the channel.
+pub(crate) struct ChannelServant(pub(crate) Arc<Channel>);
+
+/// The servant of both factories.
+pub(crate) struct AdminServant(pub(crate) Arc<Channel>);
+
+/// The servant of a consumer's proxy.
+struct ConsumerProxy {
+    channel: Arc<Channel>,
+    number: u64,
+}
+
+/// The servant of a supplier's proxy.
+struct SupplierProxy {
+    channel: Arc<Channel>,
+    number: u64,
+    supplier: Arc<Supplier>,
+}
+
+fn reference<I: Interface>(poa: &Poa, id: &ObjectId) -> Result<I, SystemException> {
+    let object = poa.id_to_reference(id).map_err(|_| GONE)?;
+    Ok(I::from_object(object))
+}
+
+impl EventChannelOwnedServant for ChannelServant {
+    fn for_consumers(&self, _: &Call<'_>) -> Result<Option<ConsumerAdmin>, SystemException> {
+        let id = ObjectId::from(CONSUMER_ADMIN_ID);
+        reference(&self.0.poas.channel, &id).map(Some)
+    }
+
+    fn for_suppliers(&self, _: &Call<'_>) -> Result<Option<SupplierAdmin>, SystemException> {
+        let id = ObjectId::from(SUPPLIER_ADMIN_ID);
+        reference(&self.0.poas.channel, &id).map(Some)
+    }
+
+    fn destroy(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.0.destroy()
+    }
+
+    fn append_observer(
+        &self,
+        _: &Call<'_>,
+        gw: Option<&Observer>,
+    ) -> Result<ObserverHandle, AppendObserverError> {
+        let observer = gw.ok_or(BAD_PARAM)?;
+        let channel = &self.0;
+        let timeout = channel.options.peers.check_timeout;
+        let most = channel.options.limits.observers;
+        // Under the lock of the clients, so that no change is missed.
+        let clients = channel.clients.lock();
+        let present = [clients.consumer_update(), clients.supplier_update()];
+        let appended = channel.observers.append(observer, timeout, most, present);
+        appended
+            .map_err(no_resources)?
+            .ok_or_else(|| CantAppendObserver.into())
+    }
+
+    fn remove_observer(&self, _: &Call<'_>, gw: ObserverHandle) -> Result<(), RemoveObserverError> {
+        if self.0.observers.remove(gw) {
+            Ok(())
+        } else {
+            Err(CantRemoveObserver.into())
+        }
+    }
+}
+
+impl MonitoredChannelOwnedServant for ChannelServant {
+    fn statistics(&self, _: &Call<'_>) -> Result<ChannelStatisticsBuf, SystemException> {
+        Ok(self.0.statistics())
+    }
+}
+
+impl Channel {
+    /// Returns the state of the channel and of its clients.
+    pub(crate) fn statistics(&self) -> ChannelStatisticsBuf {
+        let clients = self.clients.lock();
+        let mut statistics = ChannelStatisticsBuf {
+            age: (self.clock.now() - self.made) / 100,
+            received: self.totals.received.load(Ordering::Relaxed),
+            sets: self.totals.sets.load(Ordering::Relaxed),
+            delivered: self.totals.events.load(Ordering::Relaxed),
+            lost: self.totals.lost.load(Ordering::Relaxed),
+            evicted: self.totals.evicted.load(Ordering::Relaxed),
+            observers: self.observers.len() as u32,
+            consumers: Vec::with_capacity(clients.consumers.len()),
+            suppliers: Vec::with_capacity(clients.suppliers.len()),
+        };
+        for (&number, record) in &clients.consumers {
+            let mut consumer = ConsumerStatisticsBuf {
+                number,
+                ..ConsumerStatisticsBuf::default()
+            };
+            if let Some(connection) = &record.connection {
+                let counts = self.counts(connection.id, &connection.consumer);
+                let remote = &connection.consumer;
+                let error = *remote.last_error.lock();
+                statistics.sets += counts.sets;
+                statistics.delivered += counts.events;
+                statistics.lost += counts.lost;
+                consumer.subscription = connection.subscription.clone();
+                consumer.is_suspended = connection.is_suspended;
+                consumer.is_gateway = connection.is_gateway;
+                consumer.sets = counts.sets;
+                consumer.events = counts.events;
+                consumer.lost = counts.lost;
+                consumer.queued = counts.queued;
+                consumer.failures = remote.failures.load(Ordering::Relaxed);
+                consumer.last_error = error.map(|it| it.to_string()).unwrap_or_default();
+            }
+            statistics.consumers.push(consumer);
+        }
+        for (&number, record) in &clients.suppliers {
+            let connection = record.connection.as_ref();
+            statistics.suppliers.push(SupplierStatistics {
+                number,
+                is_connected: connection.is_some(),
+                is_gateway: connection.is_some_and(|connection| connection.is_gateway),
+                events: record.supplier.events.load(Ordering::Relaxed),
+                unpublished: record.supplier.unpublished.load(Ordering::Relaxed),
+            });
+        }
+        statistics
+    }
+}
+
+impl ConsumerAdminOwnedServant for AdminServant {
+    fn obtain_push_supplier(
+        &self,
+        _: &Call<'_>,
+    ) -> Result<Option<ProxyPushSupplier>, SystemException> {
+        let channel = &self.0;
+        let poa = &channel.poas.consumers;
+        let proxy = channel.add_consumer(|number| {
+            let proxy = ConsumerProxy {
+                channel: channel.clone(),
+                number,
+            };
+            let id = proxy_id(number);
+            poa.activate_object_with_id(id.clone(), ProxyPushSupplierSkeleton::new(proxy))
+                .map_err(no_resources)?;
+            reference(poa, &id)
+        })?;
+        Ok(Some(proxy))
+    }
+}
+
+impl SupplierAdminOwnedServant for AdminServant {
+    fn obtain_push_consumer(
+        &self,
+        _: &Call<'_>,
+    ) -> Result<Option<ProxyPushConsumer>, SystemException> {
+        let channel = &self.0;
+        let poa = &channel.poas.suppliers;
+        let proxy = channel.add_supplier(|number, supplier| {
+            let proxy = SupplierProxy {
+                channel: channel.clone(),
+                number,
+                supplier,
+            };
+            let id = proxy_id(number);
+            poa.activate_object_with_id(id.clone(), ProxyPushConsumerSkeleton::new(proxy))
+                .map_err(no_resources)?;
+            reference(poa, &id)
+        })?;
+        Ok(Some(proxy))
+    }
+}
+
+impl PushSupplierOwnedServant for ConsumerProxy {
+    fn disconnect_push_supplier(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.channel.end_consumer(self.number, EndCause::Request)
+    }
+}
+
+impl ProxyPushSupplierOwnedServant for ConsumerProxy {
+    fn connect_push_consumer(
+        &self,
+        _: &Call<'_>,
+        push_consumer: Option<&PushConsumer>,
+        qos: &ConsumerQOS<'_>,
+    ) -> Result<(), ConnectPushConsumerError> {
+        let connected = self
+            .channel
+            .connect_consumer(self.number, push_consumer, qos);
+        connected.map_err(|failure| match failure {
+            ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
+            ConnectFailure::System(exception) => exception.into(),
+        })
+    }
+
+    fn suspend_connection(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.channel.set_suspended(self.number, true)
+    }
+
+    fn resume_connection(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.channel.set_suspended(self.number, false)
+    }
+}
+
+impl PushConsumerOwnedServant for SupplierProxy {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        self.channel.push(&self.supplier, data);
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.channel.end_supplier(self.number, EndCause::Request)
+    }
+}
+
+impl ProxyPushConsumerOwnedServant for SupplierProxy {
+    fn connect_push_supplier(
+        &self,
+        _: &Call<'_>,
+        push_supplier: Option<&PushSupplier>,
+        qos: &SupplierQOS<'_>,
+    ) -> Result<(), ConnectPushSupplierError> {
+        let connected = self
+            .channel
+            .connect_supplier(self.number, push_supplier, qos);
+        connected.map_err(|failure| match failure {
+            ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
+            ConnectFailure::System(exception) => exception.into(),
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! The event channel as programs make it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb::poa::{
+    ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
+};
+use chronorb::{Object, ResolveError, SystemException};
+use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread};
+use thiserror::Error;
+
+use crate::channel::Reactive;
+use crate::clock::{Clock, SystemClock};
+use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannelSkeleton};
+use crate::idl::rtec_event_channel_admin::{ConsumerAdminSkeleton, SupplierAdminSkeleton};
+use crate::options::ChannelOptions;
+use crate::servants::{AdminServant, ChannelServant};
+use crate::state::{
+    CHANNEL_ID, CONSUMER_ADMIN_ID, Channel, DESTROYED, Poas, RUNNING, SUPPLIER_ADMIN_ID,
+};
+use crate::threads::{Checks, start_checks, start_timers};
+
+/// An event channel that is to be served.
+///
+/// # Example
+/// ```
+/// use chronorb::prelude::*;
+/// use chronorb_event_service::EventServer;
+/// use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut args = vec!["p".into(), "-ORBListenEndpoints".into(), "iiop://127.0.0.1:0".into()];
+/// let orb = Orb::init(&mut args)?;
+/// let root = orb.root_poa()?;
+/// let service = EventServer::new().serve_in(&root)?;
+/// root.manager().activate()?;
+/// let channel = EventChannel::unchecked_narrow(service.channel());
+/// assert!(channel.for_consumers()?.is_some());
+/// # orb.shutdown(true)?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct EventServer {
+    name: String,
+    options: ChannelOptions,
+    policies: Vec<Policy>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+/// An error in serving an event channel.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A POA of the channel cannot be made.
+    #[error("a POA of the event channel cannot be made")]
+    Poa(#[from] CreatePoaError),
+    /// A servant cannot be activated.
+    #[error("a servant of the event channel cannot be activated")]
+    Servant(#[from] ActivateError),
+    /// The channel has no reference.
+    #[error("the event channel has no reference")]
+    Reference(#[from] ObjectError),
+    /// The initial reference cannot be registered.
+    #[error("the initial reference of the event channel cannot be registered")]
+    Name(#[from] ResolveError),
+    /// There is no thread for timers or checks.
+    #[error("a thread of the event channel cannot be made")]
+    Thread(#[from] SpawnError),
+}
+
+impl EventServer {
+    /// Returns a channel with the name `EventService` and the default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: NAME.to_owned(),
+            options: ChannelOptions::default(),
+            policies: Vec::new(),
+            clock: None,
+        }
+    }
+
+    /// Sets the name of the initial reference and of the POA. Channels of one ORB have different
+    /// names.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the options.
+    #[must_use]
+    pub fn options(mut self, options: ChannelOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Adds policies to those of the POAs, such as a thread pool and a priority model.
+    #[must_use]
+    pub fn policies(mut self, policies: &[Policy]) -> Self {
+        self.policies = policies.to_vec();
+        self
+    }
+
+    /// Sets the clock of the timers. Then no thread fires them: the program calls
+    /// [`EventService::run_timers`].
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Serves in a child of `poa`, with its manager, and registers the channel as an initial
+    /// reference. Clients reach it by `corbaloc:iiop:HOST:PORT/EventService`.
+    ///
+    /// # Errors
+    /// [`ServeError::Poa`] if `poa` has a child of this name; [`ServeError::Name`] if the name is
+    /// taken; others for a lack of resources.
+    pub fn serve_in(self, poa: &Poa) -> Result<EventService, ServeError> {
+        let manager = poa.manager();
+        let mut policies = vec![Policy::IdAssignment(IdAssignment::User)];
+        policies.extend(self.policies);
+        let mut persistent = policies.clone();
+        persistent.push(Policy::Lifespan(Lifespan::Persistent));
+        let own = poa.create_poa(&self.name, Some(manager), &persistent)?;
+        let poas = Poas {
+            consumers: own.create_poa("Consumers", Some(manager), &policies)?,
+            suppliers: own.create_poa("Suppliers", Some(manager), &policies)?,
+            channel: own.clone(),
+        };
+        let is_virtual = self.clock.is_some();
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let dispatch = Box::new(Reactive::new(clock.clone(), PATIENCE));
+        let period = self.options.peers.check_period;
+        let channel = Channel::new(self.options, clock, poas, dispatch);
+        own.activate_object_with_id(
+            ObjectId::from(CONSUMER_ADMIN_ID),
+            ConsumerAdminSkeleton::new(AdminServant(channel.clone())),
+        )?;
+        own.activate_object_with_id(
+            ObjectId::from(SUPPLIER_ADMIN_ID),
+            SupplierAdminSkeleton::new(AdminServant(channel.clone())),
+        )?;
+        let id = ObjectId::from(CHANNEL_ID);
+        let servant = ChannelServant(channel.clone());
+        own.activate_object_with_id(id.clone(), MonitoredChannelSkeleton::new(servant))?;
+        let object = own.id_to_reference(&id)?;
+        poa.orb().register_initial_reference(&self.name, &object)?;
+        let mut service = EventService {
+            channel,
+            object,
+            checks: PiMutex::new(Checks::default()),
+            threads: Vec::new(),
+        };
+        if !is_virtual {
+            service.threads.push(start_timers(service.channel.clone())?);
+        }
+        if let Some(period) = period {
+            let thread = start_checks(service.channel.clone(), period)?;
+            service.threads.push(thread);
+        }
+        Ok(service)
+    }
+}
+
+impl Default for EventServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for EventServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventServer")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An event channel that is served until it is destroyed or its ORB is shut down.
+///
+/// Dropping it ends the regular work: timers do not fire, and clients are not checked.
+pub struct EventService {
+    channel: Arc<Channel>,
+    object: Object,
+    checks: PiMutex<Checks>,
+    threads: Vec<Thread<()>>,
+}
+
+impl EventService {
+    /// The object of the channel: a `RtecEventChannelAdmin::EventChannel`, and a
+    /// `ChronorbEvents::MonitoredChannel`.
+    #[must_use]
+    pub fn channel(&self) -> &Object {
+        &self.object
+    }
+
+    /// Returns the state of the channel and of its clients.
+    #[must_use]
+    pub fn statistics(&self) -> ChannelStatisticsBuf {
+        self.channel.statistics()
+    }
+
+    /// Fires the timers that are due, by the clock of the channel. Returns the time at which the
+    /// next one is due, in nanoseconds of that clock.
+    pub fn run_timers(&self) -> Option<u64> {
+        self.channel.dispatch.expire();
+        self.channel.dispatch.next_due()
+    }
+
+    /// Checks all clients once, as the thread of the channel does regularly: clients that were
+    /// idle since the last check of this kind are asked whether they exist.
+    pub fn check_clients(&self) {
+        self.checks.lock().run(&self.channel);
+    }
+
+    /// Disconnects and calls back all clients. The references of the channel are not valid any
+    /// more.
+    ///
+    /// # Errors
+    /// `OBJECT_NOT_EXIST` if the channel was destroyed before.
+    pub fn destroy(&self) -> Result<(), SystemException> {
+        self.channel.destroy()
+    }
+
+    /// Waits until the channel is destroyed, at most for `limit`. Returns whether it is.
+    pub fn wait_until_destroyed(&self, limit: Duration) -> bool {
+        let deadline = Deadline::after(limit);
+        self.channel.life.wait_while(RUNNING, deadline) == DESTROYED
+    }
+}
+
+impl Drop for EventService {
+    fn drop(&mut self) {
+        self.channel.stop();
+        for thread in self.threads.drain(..) {
+            // A panic of the thread was printed by its hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for EventService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventService")
+            .field("channel", &self.object)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of a channel: its initial reference, its POA, and its name in a name server.
+const NAME: &str = "EventService";
+
+/// The longest time that a disconnection waits for pushes in progress.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,529 @@
+//! The state of a channel, which its servants and threads share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use chronorb::poa::{ObjectId, Poa};
+use chronorb::{SystemException, SystemExceptionKind};
+use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
+use chronorb_rt::log::{self, Level, Limit};
+use chronorb_rt::{Gate, PiMutex};
+
+use crate::channel::{ConnectionCounts, ConnectionId, Dispatch};
+use crate::clock::Clock;
+use crate::consumer::{ConsumerConnection, ConsumerRecord, Evict, RemoteConsumer};
+use crate::event::{Body, entry_of, event_of, header_of};
+use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
+use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
+use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
+use crate::observers::{Observers, Update};
+use crate::options::{ChannelOptions, UnpublishedPolicy};
+use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_published};
+
+/// A channel.
+pub(crate) struct Channel {
+    pub(crate) options: ChannelOptions,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) poas: Poas,
+    pub(crate) dispatch: Box<dyn Dispatch<Body>>,
+    pub(crate) clients: PiMutex<Clients>,
+    pub(crate) observers: Observers,
+    /// Advances when the next timer may be due earlier, and at the end.
+    pub(crate) timers: Gate,
+    pub(crate) life: Gate,
+    pub(crate) totals: Totals,
+    /// The time at which the channel was made.
+    pub(crate) made: u64,
+    this: Weak<Self>,
+}
+
+/// The object adapters of a channel.
+pub(crate) struct Poas {
+    pub(crate) channel: Poa,
+    pub(crate) consumers: Poa,
+    pub(crate) suppliers: Poa,
+}
+
+/// Counts of the whole channel.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) received: AtomicU64,
+    pub(crate) evicted: AtomicU64,
+    /// Those of consumers that are not connected any more.
+    pub(crate) sets: AtomicU64,
+    pub(crate) events: AtomicU64,
+    pub(crate) lost: AtomicU64,
+}
+
+/// The proxies of a channel.
+#[derive(Default)]
+pub(crate) struct Clients {
+    pub(crate) consumers: BTreeMap<u64, ConsumerRecord>,
+    pub(crate) suppliers: BTreeMap<u64, SupplierRecord>,
+    last_number: u64,
+    is_destroyed: bool,
+}
+
+/// The state of a channel that takes clients.
+pub(crate) const RUNNING: u32 = 0;
+/// The state of a channel whose owner has gone.
+pub(crate) const STOPPED: u32 = 2;
+/// The state of a destroyed channel.
+pub(crate) const DESTROYED: u32 = 1;
+
+/// The reason for the end of a client's connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum EndCause {
+    /// The client asked for it.
+    Request,
+    /// The client is not reached.
+    Failure(SystemException),
+    /// The client did not connect in time.
+    Unused,
+}
+
+/// The connection error of a proxy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ConnectFailure {
+    AlreadyConnected,
+    System(SystemException),
+}
+
+impl From<SystemException> for ConnectFailure {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(
+        options: ChannelOptions,
+        clock: Arc<dyn Clock>,
+        poas: Poas,
+        dispatch: Box<dyn Dispatch<Body>>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            made: clock.now(),
+            options,
+            clock,
+            poas,
+            dispatch,
+            clients: PiMutex::default(),
+            observers: Observers::default(),
+            timers: Gate::new(0),
+            life: Gate::new(RUNNING),
+            totals: Totals::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// Makes a record of a consumer and its object.
+    pub(crate) fn add_consumer<T>(
+        &self,
+        activate: impl FnOnce(u64) -> Result<T, SystemException>,
+    ) -> Result<T, SystemException> {
+        let mut clients = self.clients.lock();
+        let is_full = clients.consumers.len() >= self.options.limits.consumers;
+        let number = clients.next_number(is_full)?;
+        let activated = activate(number)?;
+        let record = ConsumerRecord {
+            made: self.clock.now(),
+            connection: None,
+        };
+        clients.consumers.insert(number, record);
+        Ok(activated)
+    }
+
+    /// Makes a record of a supplier and its object.
+    pub(crate) fn add_supplier<T>(
+        &self,
+        activate: impl FnOnce(u64, Arc<Supplier>) -> Result<T, SystemException>,
+    ) -> Result<T, SystemException> {
+        let mut clients = self.clients.lock();
+        let is_full = clients.suppliers.len() >= self.options.limits.suppliers;
+        let number = clients.next_number(is_full)?;
+        let supplier = Arc::new(Supplier::default());
+        let activated = activate(number, supplier.clone())?;
+        let record = SupplierRecord {
+            made: self.clock.now(),
+            supplier,
+            connection: None,
+            failures: 0,
+        };
+        clients.suppliers.insert(number, record);
+        Ok(activated)
+    }
+
+    pub(crate) fn connect_consumer(
+        &self,
+        number: u64,
+        consumer: Option<&PushConsumer>,
+        qos: &ConsumerQOS<'_>,
+    ) -> Result<(), ConnectFailure> {
+        let consumer = consumer.ok_or(BAD_PARAM)?;
+        let (filter, program) = self.program(number, qos)?;
+        let leaves = program.leaves();
+        let program = Arc::new(program);
+        let owner: Weak<dyn Evict> = self.this.clone();
+        let consumer = RemoteConsumer::new(number, consumer, &self.options.peers, owner)?;
+        let consumer = Arc::new(consumer);
+        let mut clients = self.clients.lock();
+        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
+        let (id, before) = match &record.connection {
+            None => (self.dispatch.connect(consumer.clone(), program), None),
+            Some(before) if self.options.consumer_reconnect => {
+                self.dispatch
+                    .reconnect(before.id, consumer.clone(), program);
+                (before.id, Some(before))
+            }
+            Some(_) => return Err(ConnectFailure::AlreadyConnected),
+        };
+        let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
+        let is_suspended = before.is_some_and(|before| before.is_suspended);
+        if let Some(before) = before {
+            let lost = before.consumer.lost.load(Ordering::Relaxed);
+            self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+        }
+        record.connection = Some(ConsumerConnection {
+            id,
+            consumer,
+            leaves,
+            subscription: filter.to_string(),
+            is_gateway: qos.is_gateway,
+            is_suspended,
+        });
+        if is_observed {
+            self.observers.tell(|| clients.consumer_update());
+        }
+        drop(clients);
+        self.timers.advance();
+        tell(Level::Info, "connected an event consumer", number, &filter);
+        Ok(())
+    }
+
+    /// Reads and compiles a subscription.
+    fn program(
+        &self,
+        number: u64,
+        qos: &ConsumerQOS<'_>,
+    ) -> Result<(Filter, Program), SystemException> {
+        let limits = &self.options.limits.subscription;
+        // Each node has at most three entries, so more are too many without being read.
+        let most = limits.nodes.saturating_mul(3) + 1;
+        let entries: Vec<_> = (qos.dependencies.iter().take(most))
+            .map(|dependency| entry_of(&dependency.event.header))
+            .collect();
+        let program = read_entries(&entries, self.options.notation, limits).and_then(|filter| {
+            let program = Program::compile(&filter, self.options.rules, limits)?;
+            Ok((filter, program))
+        });
+        program.map_err(|error| {
+            tell(Level::Warn, "refused an event subscription", number, &error);
+            BAD_PARAM
+        })
+    }
+
+    pub(crate) fn connect_supplier(
+        &self,
+        number: u64,
+        supplier: Option<&PushSupplier>,
+        qos: &SupplierQOS<'_>,
+    ) -> Result<(), ConnectFailure> {
+        if qos.publications.len() > self.options.limits.publications {
+            return Err(BAD_PARAM.into());
+        }
+        let reference = supplier.map(|supplier| {
+            let object = supplier.as_object();
+            let object = object.with_timeout(self.options.peers.check_timeout);
+            PushSupplier::unchecked_narrow(&object)
+        });
+        let mut publications: Vec<_> = (qos.publications.iter())
+            .map(|publication| header_of(&publication.event.header))
+            .map(|header| (header.source, header.event_type))
+            .collect();
+        publications.sort_unstable();
+        publications.dedup();
+        let mut clients = self.clients.lock();
+        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
+        if record.connection.is_some() && !self.options.supplier_reconnect {
+            return Err(ConnectFailure::AlreadyConnected);
+        }
+        let before = record.connection.as_ref();
+        let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
+        record.supplier.publish(publications);
+        record.failures = 0;
+        record.connection = Some(SupplierConnection {
+            reference,
+            is_gateway: qos.is_gateway,
+        });
+        if is_observed {
+            self.observers.tell(|| clients.supplier_update());
+        }
+        drop(clients);
+        tell(Level::Info, "connected an event supplier", number, &"");
+        Ok(())
+    }
+
+    /// Takes events of a supplier. Those of a supplier that is not connected are ignored.
+    pub(crate) fn push(&self, supplier: &Supplier, events: EventSet<'_>) {
+        let Some(publications) = supplier.publications() else {
+            return supplier.count(0, events.len());
+        };
+        let mut unpublished = 0;
+        for event in events {
+            let header = header_of(&event.header);
+            if self.options.unpublished == UnpublishedPolicy::Dropped
+                && !is_published(&publications, &header)
+            {
+                unpublished += 1;
+                continue;
+            }
+            self.dispatch.push(&event_of(event));
+        }
+        supplier.count(events.len(), unpublished);
+        let received = events.len() as u64;
+        self.totals.received.fetch_add(received, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_suspended(
+        &self,
+        number: u64,
+        suspended: bool,
+    ) -> Result<(), SystemException> {
+        let mut clients = self.clients.lock();
+        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
+        if let Some(connection) = &mut record.connection {
+            connection.is_suspended = suspended;
+            if suspended {
+                self.dispatch.suspend(connection.id);
+            } else {
+                self.dispatch.resume(connection.id);
+            }
+        }
+        drop(clients);
+        self.timers.advance();
+        Ok(())
+    }
+
+    /// Ends the proxy of a consumer. No push begins after it has returned.
+    ///
+    /// # Errors
+    /// `OBJECT_NOT_EXIST` if it has ended before.
+    pub(crate) fn end_consumer(&self, number: u64, cause: EndCause) -> Result<(), SystemException> {
+        let mut clients = self.clients.lock();
+        let record = clients.consumers.remove(&number).ok_or(GONE)?;
+        let connection = record.connection;
+        if connection.as_ref().is_some_and(|it| !it.is_gateway) {
+            self.observers.tell(|| clients.consumer_update());
+        }
+        drop(clients);
+        deactivate(&self.poas.consumers, number);
+        if let Some(connection) = connection {
+            self.disconnect(&connection);
+            if cause == EndCause::Request && self.options.disconnect_callbacks {
+                // The client has asked for its end, so it does not matter whether it is reached.
+                let _ = connection.consumer.check.disconnect_push_consumer();
+            }
+        }
+        self.tell_end("disconnected an event consumer", number, cause);
+        Ok(())
+    }
+
+    /// Ends the connection of a consumer, and keeps its counts.
+    fn disconnect(&self, connection: &ConsumerConnection) {
+        let counts = self.counts(connection.id, &connection.consumer);
+        self.dispatch.disconnect(connection.id);
+        self.totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
+        self.totals
+            .events
+            .fetch_add(counts.events, Ordering::Relaxed);
+        self.totals.lost.fetch_add(counts.lost, Ordering::Relaxed);
+    }
+
+    /// Returns the counts of a consumer. Events of failed pushes are lost, and not delivered.
+    pub(crate) fn counts(&self, id: ConnectionId, consumer: &RemoteConsumer) -> ConnectionCounts {
+        let mut counts = self.dispatch.counts(id).unwrap_or_default();
+        let failed = consumer.lost.load(Ordering::Relaxed);
+        counts.events = counts.events.saturating_sub(failed);
+        counts.lost += failed;
+        counts
+    }
+
+    /// Ends the proxy of a supplier.
+    ///
+    /// # Errors
+    /// `OBJECT_NOT_EXIST` if it has ended before.
+    pub(crate) fn end_supplier(&self, number: u64, cause: EndCause) -> Result<(), SystemException> {
+        let mut clients = self.clients.lock();
+        let record = clients.suppliers.remove(&number).ok_or(GONE)?;
+        let connection = record.connection;
+        if connection.as_ref().is_some_and(|it| !it.is_gateway) {
+            self.observers.tell(|| clients.supplier_update());
+        }
+        drop(clients);
+        deactivate(&self.poas.suppliers, number);
+        let reference = connection.and_then(|connection| connection.reference);
+        if cause == EndCause::Request
+            && self.options.disconnect_callbacks
+            && let Some(reference) = reference
+        {
+            // As with a consumer.
+            let _ = reference.disconnect_push_supplier();
+        }
+        self.tell_end("disconnected an event supplier", number, cause);
+        Ok(())
+    }
+
+    fn tell_end(&self, text: &'static str, number: u64, cause: EndCause) {
+        match cause {
+            EndCause::Request => tell(Level::Info, text, number, &"it asked for that"),
+            EndCause::Unused => tell(Level::Info, text, number, &"it did not connect"),
+            EndCause::Failure(exception) => {
+                self.totals.evicted.fetch_add(1, Ordering::Relaxed);
+                tell(Level::Warn, text, number, &exception);
+            }
+        }
+    }
+
+    /// Ends all proxies and objects of the channel, and calls each client back once.
+    ///
+    /// # Errors
+    /// `OBJECT_NOT_EXIST` if the channel was destroyed before.
+    pub(crate) fn destroy(&self) -> Result<(), SystemException> {
+        let mut clients = self.clients.lock();
+        if std::mem::replace(&mut clients.is_destroyed, true) {
+            return Err(GONE);
+        }
+        let consumers = std::mem::take(&mut clients.consumers);
+        let suppliers = std::mem::take(&mut clients.suppliers);
+        drop(clients);
+        self.observers.clear();
+        for id in [CHANNEL_ID, CONSUMER_ADMIN_ID, SUPPLIER_ADMIN_ID] {
+            // One that is not active is what is wanted.
+            let _ = self.poas.channel.deactivate_object(&ObjectId::from(id));
+        }
+        for &number in consumers.keys() {
+            deactivate(&self.poas.consumers, number);
+        }
+        for &number in suppliers.keys() {
+            deactivate(&self.poas.suppliers, number);
+        }
+        // All calls are under way at the same time, so clients that hang share one time limit.
+        let mut pending = Vec::new();
+        for connection in consumers.values().filter_map(|it| it.connection.as_ref()) {
+            self.disconnect(connection);
+            pending.push(connection.consumer.check.begin_disconnect_push_consumer());
+        }
+        for connection in suppliers.values().filter_map(|it| it.connection.as_ref()) {
+            let reference = connection.reference.as_ref();
+            pending.extend(reference.map(PushSupplier::begin_disconnect_push_supplier));
+        }
+        for call in pending.into_iter().flatten() {
+            // A client that is not reached is disconnected all the same.
+            let _ = call.wait();
+        }
+        self.life.set(DESTROYED);
+        self.timers.advance();
+        tell(Level::Info, "destroyed an event channel", 0, &"");
+        Ok(())
+    }
+}
+
+impl Channel {
+    /// Ends the threads of the channel.
+    pub(crate) fn stop(&self) {
+        // A channel that was destroyed stays so.
+        let _ = self.life.compare_set(RUNNING, STOPPED);
+        self.observers.clear();
+        self.timers.advance();
+    }
+}
+
+impl Evict for Channel {
+    fn evict_consumer(&self, number: u64, cause: SystemException) {
+        // Another thread may have ended it.
+        let _ = self.end_consumer(number, EndCause::Failure(cause));
+    }
+}
+
+impl Clients {
+    fn next_number(&mut self, is_full: bool) -> Result<u64, SystemException> {
+        if self.is_destroyed {
+            return Err(GONE);
+        }
+        if is_full {
+            return Err(TOO_MANY);
+        }
+        self.last_number += 1;
+        Ok(self.last_number)
+    }
+
+    /// The state of consumers, as observers are told.
+    pub(crate) fn consumer_update(&self) -> Update {
+        let connections = self
+            .consumers
+            .values()
+            .filter_map(|it| it.connection.as_ref());
+        let observed = connections.filter(|connection| !connection.is_gateway);
+        let leaves = observed.flat_map(|connection| connection.leaves.iter().copied());
+        Update::Consumers(merged(leaves))
+    }
+
+    /// The state of suppliers, as observers are told.
+    pub(crate) fn supplier_update(&self) -> Update {
+        let observed = self.suppliers.values().filter(|record| {
+            let connection = record.connection.as_ref();
+            connection.is_some_and(|connection| !connection.is_gateway)
+        });
+        let mut leaves = Vec::new();
+        for record in observed {
+            let publications = record.supplier.publications();
+            leaves.extend(publications.iter().flat_map(|it| it.iter().copied()));
+        }
+        Update::Suppliers(merged(leaves))
+    }
+}
+
+/// The object id of the channel.
+pub(crate) const CHANNEL_ID: &str = "Channel";
+/// The object id of the factory of consumers' proxies.
+pub(crate) const CONSUMER_ADMIN_ID: &str = "ConsumerAdmin";
+/// The object id of the factory of suppliers' proxies.
+pub(crate) const SUPPLIER_ADMIN_ID: &str = "SupplierAdmin";
+
+/// Returns sources and types in ascending order, each once, without reserved types.
+fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Leaves {
+    let is_user = |&(_, event_type): &(i32, i32)| !(1..FIRST_USER_TYPE).contains(&event_type);
+    let mut merged: Vec<_> = leaves.into_iter().filter(is_user).collect();
+    merged.sort_unstable();
+    merged.dedup();
+    merged.into()
+}
+
+/// The object id of a proxy.
+pub(crate) fn proxy_id(number: u64) -> ObjectId {
+    ObjectId::from(number.to_string().as_str())
+}
+
+fn deactivate(poa: &Poa, number: u64) {
+    // The POA may be destroyed already.
+    let _ = poa.deactivate_object(&proxy_id(number));
+}
+
+/// Reports an event of a client to the log of the application.
+fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::Display) {
+    log::tell(&log::Event {
+        level,
+        cause,
+        peer: &number,
+        number: 0,
+        detail,
+        limit: Limit::PEER,
+    });
+}
+
+/// The system exception of an operation of the POA.
+pub(crate) fn no_resources<E>(_: E) -> SystemException {
+    crate::failure::system(SystemExceptionKind::NoResources)
+}

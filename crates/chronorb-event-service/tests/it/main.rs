@@ -1,0 +1,11 @@
+//! Tests of the event channel, as its clients see it.
+
+mod correlation;
+mod filters;
+mod lifecycle;
+mod observers;
+mod peers;
+mod statistics;
+mod support;
+mod timers;
+mod validation;

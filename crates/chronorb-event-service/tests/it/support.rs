@@ -1,0 +1,444 @@
+//! A channel with suppliers and consumers, in one process or over TCP, in virtual time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use chronorb::config::{ConnectionStrategy, OrbConfig};
+use chronorb::data::{Any, AnyBuf};
+use chronorb::prelude::*;
+use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
+use chronorb_event_service::idl::rtec_base::{
+    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
+};
+use chronorb_event_service::idl::rtec_event_channel_admin::{
+    ConnectPushConsumerError, ConnectPushSupplierError, ConsumerQOS, Dependency, EventChannel,
+    ProxyPushConsumer, ProxyPushSupplier, Publication, SupplierQOS,
+};
+use chronorb_event_service::idl::rtec_event_comm::{
+    Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
+    PushSupplier, PushSupplierOwnedServant, PushSupplierSkeleton, RtecEventData,
+};
+use chronorb_event_service::{ChannelOptions, Clock, EventServer, EventService, PeerPolicy, Rules};
+use chronorb_events::{Entry, Filter, write_entries};
+use chronorb_rt::{Deadline, Gate, PiMutex};
+
+/// A millisecond, in nanoseconds.
+pub(crate) const MS: u64 = 1_000_000;
+
+/// A set of events as sources and types.
+pub(crate) type Set = Vec<(i32, i32)>;
+
+/// A limit for what happens at once unless something is broken.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// The place of the clients of a channel.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Clients {
+    /// In the ORB of the channel.
+    Collocated,
+    /// In another ORB, reached over TCP.
+    Remote,
+}
+
+/// Runs a test for both places of the clients.
+pub(crate) fn everywhere(test: impl Fn(Fixture)) {
+    for clients in [Clients::Collocated, Clients::Remote] {
+        test(Fixture::new(clients, ChannelOptions::default()));
+    }
+}
+
+/// Runs a test for both places of the clients and both rules of correlation.
+pub(crate) fn everywhere_by(test: impl Fn(Fixture, Rules)) {
+    for clients in [Clients::Collocated, Clients::Remote] {
+        for rules in [Rules::Corrected, Rules::Tao] {
+            let options = ChannelOptions {
+                rules,
+                ..ChannelOptions::default()
+            };
+            test(Fixture::new(clients, options), rules);
+        }
+    }
+}
+
+/// A clock that stands still unless it is set.
+#[derive(Clone, Default)]
+pub(crate) struct TestClock(Arc<AtomicU64>);
+
+impl Clock for TestClock {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+pub(crate) struct Fixture {
+    server: Orb,
+    pub(crate) client: Orb,
+    pub(crate) service: EventService,
+    pub(crate) channel: EventChannel,
+    clock: TestClock,
+    pushed: AtomicU64,
+}
+
+impl Fixture {
+    /// A channel whose clients are checked only when the test says so.
+    pub(crate) fn new(clients: Clients, options: ChannelOptions) -> Self {
+        let options = ChannelOptions {
+            peers: PeerPolicy {
+                check_period: None,
+                ..options.peers
+            },
+            ..options
+        };
+        let server = orb();
+        let client = match clients {
+            Clients::Collocated => server.clone(),
+            Clients::Remote => orb(),
+        };
+        let clock = TestClock::default();
+        let poa = server.root_poa().unwrap();
+        let serving = EventServer::new().options(options).clock(clock.clone());
+        let service = serving.serve_in(&poa).unwrap();
+        poa.manager().activate().unwrap();
+        client.root_poa().unwrap().manager().activate().unwrap();
+        let text = server.object_to_string(service.channel());
+        let object = client.string_to_object(&text).unwrap();
+        Self {
+            channel: EventChannel::narrow(&object).unwrap().unwrap(),
+            server,
+            client,
+            service,
+            clock,
+            pushed: AtomicU64::new(0),
+        }
+    }
+
+    /// Obtains a proxy for a consumer, with its number.
+    pub(crate) fn proxy_supplier(&self) -> (ProxyPushSupplier, u64) {
+        let admin = self.channel.for_consumers().unwrap().unwrap();
+        let proxy = admin.obtain_push_supplier().unwrap().unwrap();
+        let consumers = self.service.statistics().consumers;
+        (proxy, consumers.last().unwrap().number)
+    }
+
+    /// Obtains a proxy for a supplier.
+    pub(crate) fn proxy_consumer(&self) -> ProxyPushConsumer {
+        let admin = self.channel.for_suppliers().unwrap().unwrap();
+        admin.obtain_push_consumer().unwrap().unwrap()
+    }
+
+    /// Makes a consumer that records what it gets, without connecting it.
+    pub(crate) fn recorder(&self) -> (Arc<Recorder>, PushConsumer) {
+        let recorder = Arc::new(Recorder::default());
+        let skeleton = PushConsumerSkeleton::from_arc(recorder.clone());
+        let object = self.client.root_poa().unwrap().serve(skeleton).unwrap();
+        (recorder, PushConsumer::unchecked_narrow(&object))
+    }
+
+    /// Connects a consumer with a filter.
+    pub(crate) fn subscribe(&self, filter: &Filter) -> TestConsumer {
+        let (proxy, number) = self.proxy_supplier();
+        let (recorder, consumer) = self.recorder();
+        connect(&proxy, Some(&consumer), &write_entries(filter)).unwrap();
+        TestConsumer {
+            proxy,
+            number,
+            recorder,
+            consumer,
+        }
+    }
+
+    /// Connects a supplier that publishes these sources and types, without a callback.
+    pub(crate) fn supplier(&self, published: &[(i32, i32)]) -> TestSupplier {
+        let proxy = self.proxy_consumer();
+        publish(&proxy, None, published).unwrap();
+        TestSupplier { proxy }
+    }
+
+    /// Makes a supplier that records its disconnection.
+    pub(crate) fn disconnectable(&self) -> (Arc<Disconnections>, PushSupplier) {
+        let supplier = Arc::new(Disconnections::default());
+        let skeleton = PushSupplierSkeleton::from_arc(supplier.clone());
+        let object = self.client.root_poa().unwrap().serve(skeleton).unwrap();
+        (supplier, PushSupplier::unchecked_narrow(&object))
+    }
+
+    /// Pushes events one by one, and waits until the channel has dispatched them.
+    pub(crate) fn push(&self, supplier: &TestSupplier, events: &[(i32, i32)]) {
+        for &(source, event_type) in events {
+            supplier.proxy.push(&[event(source, event_type)]).unwrap();
+            self.expect(1);
+        }
+    }
+
+    /// Waits until the channel has taken so many events more.
+    pub(crate) fn expect(&self, events: u64) {
+        let all = self.pushed.fetch_add(events, Ordering::Relaxed) + events;
+        while self.service.statistics().received < all {
+            thread::yield_now();
+        }
+    }
+
+    /// Sets the time, and fires each timer at its time.
+    pub(crate) fn run_until(&self, nanos: u64) {
+        let mut due = self.service.run_timers();
+        while let Some(next) = due.filter(|due| *due <= nanos) {
+            self.clock.0.store(next, Ordering::Release);
+            due = self.service.run_timers();
+        }
+        self.clock.0.store(nanos, Ordering::Release);
+    }
+
+    /// The state of a consumer.
+    pub(crate) fn state_of(&self, number: u64) -> Option<ConsumerStatisticsBuf> {
+        let mut consumers = self.service.statistics().consumers.into_iter();
+        consumers.find(|consumer| consumer.number == number)
+    }
+
+    /// Returns all sets that a connected consumer got, after it got those that were sent to it.
+    pub(crate) fn sets(&self, of: &TestConsumer) -> Vec<Set> {
+        let sent = self.state_of(of.number).unwrap().sets;
+        of.recorder.sets(sent as usize)
+    }
+
+    /// Pushes events to a channel with one consumer, and returns what it got.
+    pub(crate) fn sets_of(&self, filter: &Filter, events: &[(i32, i32)]) -> Vec<Set> {
+        let consumer = self.subscribe(filter);
+        let supplier = self.supplier(&[(0, 0)]);
+        self.push(&supplier, events);
+        let sets = self.sets(&consumer);
+        consumer.proxy.disconnect_push_supplier().unwrap();
+        supplier.proxy.disconnect_push_consumer().unwrap();
+        sets
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.client.shutdown(true).unwrap();
+        self.server.shutdown(true).unwrap();
+    }
+}
+
+/// An ORB that keeps the order of events.
+pub(crate) fn orb() -> Orb {
+    let endpoint = ["p", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
+    let mut args = endpoint.map(str::to_owned).to_vec();
+    let mut config = OrbConfig::read(&mut args).unwrap();
+    config.ordered_connections = true;
+    config.client_connection = ConnectionStrategy::Leader;
+    Orb::with_config(config).unwrap()
+}
+
+/// A connected consumer.
+pub(crate) struct TestConsumer {
+    pub(crate) proxy: ProxyPushSupplier,
+    pub(crate) number: u64,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) consumer: PushConsumer,
+}
+
+/// A connected supplier.
+pub(crate) struct TestSupplier {
+    pub(crate) proxy: ProxyPushConsumer,
+}
+
+/// A list that grows, for threads that wait for it.
+pub(crate) struct Record<T> {
+    entries: PiMutex<Vec<T>>,
+    changed: Gate,
+}
+
+impl<T> Default for Record<T> {
+    fn default() -> Self {
+        Self {
+            entries: PiMutex::new(Vec::new()),
+            changed: Gate::new(0),
+        }
+    }
+}
+
+impl<T: Clone> Record<T> {
+    pub(crate) fn add(&self, entry: T) {
+        self.entries.lock().push(entry);
+        self.changed.advance();
+    }
+
+    /// Waits for so many entries, and returns all of them.
+    pub(crate) fn wait_for(&self, least: usize) -> Vec<T> {
+        let deadline = Deadline::after(LONG);
+        loop {
+            let seen = self.changed.get();
+            let entries = self.entries.lock().clone();
+            if entries.len() >= least {
+                return entries;
+            }
+            let changed = self.changed.wait_while(seen, deadline);
+            assert_ne!(changed, seen, "{} of {least} entries", entries.len());
+        }
+    }
+}
+
+/// A servant that records what is pushed to it.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    sets: Record<Set>,
+    payloads: Record<(Vec<u8>, AnyBuf)>,
+    pub(crate) disconnections: Disconnections,
+}
+
+impl Recorder {
+    /// Waits for so many sets, and returns all of them.
+    pub(crate) fn sets(&self, least: usize) -> Vec<Set> {
+        self.sets.wait_for(least)
+    }
+
+    /// Returns the payloads and anys of all events.
+    pub(crate) fn payloads(&self) -> Vec<(Vec<u8>, AnyBuf)> {
+        self.payloads.wait_for(0)
+    }
+}
+
+impl PushConsumerOwnedServant for Recorder {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        let of = |event: &Event<'_>| (event.header.source, event.header.r#type);
+        for event in data {
+            let data = event.data.to_owned();
+            self.payloads.add((data.payload, data.any_value));
+        }
+        self.sets.add(data.iter().map(of).collect());
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.disconnections.count();
+        Ok(())
+    }
+}
+
+/// The number of disconnections that a client was told.
+#[derive(Default)]
+pub(crate) struct Disconnections(AtomicU64);
+
+impl Disconnections {
+    fn count(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl PushSupplierOwnedServant for Disconnections {
+    fn disconnect_push_supplier(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        self.count();
+        Ok(())
+    }
+}
+
+/// An event without data.
+pub(crate) fn event(source: i32, event_type: i32) -> Event<'static> {
+    let header = EventHeader {
+        r#type: event_type,
+        source,
+        ..EventHeader::default()
+    };
+    Event {
+        header,
+        data: data(&[]),
+    }
+}
+
+/// Data with a payload.
+pub(crate) fn data(payload: &[u8]) -> RtecEventData<'_> {
+    RtecEventData {
+        pad1: 0,
+        payload,
+        any_value: Any::default(),
+    }
+}
+
+/// Connects a consumer with the entries of a subscription.
+pub(crate) fn connect(
+    proxy: &ProxyPushSupplier,
+    consumer: Option<&PushConsumer>,
+    entries: &[Entry],
+) -> Result<(), ConnectPushConsumerError> {
+    connect_as(proxy, consumer, entries, false)
+}
+
+/// Connects a consumer that may be a gateway.
+pub(crate) fn connect_as(
+    proxy: &ProxyPushSupplier,
+    consumer: Option<&PushConsumer>,
+    entries: &[Entry],
+    is_gateway: bool,
+) -> Result<(), ConnectPushConsumerError> {
+    let dependency = |entry: &Entry| {
+        let mut event = event(entry.source, entry.event_type);
+        event.header.creation_time = entry.time;
+        Dependency { event, rt_info: 0 }
+    };
+    let dependencies: Vec<_> = entries.iter().map(dependency).collect();
+    let qos = ConsumerQOS {
+        dependencies: &dependencies,
+        is_gateway,
+    };
+    proxy.connect_push_consumer(consumer, &qos)
+}
+
+/// Connects a supplier with its publications.
+pub(crate) fn publish(
+    proxy: &ProxyPushConsumer,
+    supplier: Option<&PushSupplier>,
+    published: &[(i32, i32)],
+) -> Result<(), ConnectPushSupplierError> {
+    publish_as(proxy, supplier, published, false)
+}
+
+/// Connects a supplier that may be a gateway.
+pub(crate) fn publish_as(
+    proxy: &ProxyPushConsumer,
+    supplier: Option<&PushSupplier>,
+    published: &[(i32, i32)],
+    is_gateway: bool,
+) -> Result<(), ConnectPushSupplierError> {
+    let publication = |&(source, event_type): &(i32, i32)| Publication {
+        event: event(source, event_type),
+        dependency_info: DependencyInfo {
+            dependency_type: DependencyTypeT::OneWayCall,
+            number_of_calls: 1,
+            rt_info: 0,
+            rt_info_depended_on: 0,
+            enabled: DependencyEnabledTypeT::DependencyEnabled,
+        },
+    };
+    let publications: Vec<_> = published.iter().map(publication).collect();
+    let qos = SupplierQOS {
+        publications: &publications,
+        is_gateway,
+    };
+    proxy.connect_push_supplier(supplier, &qos)
+}
+
+/// Sets of one event each.
+pub(crate) fn single(events: &[(i32, i32)]) -> Vec<Set> {
+    events.iter().map(|event| vec![*event]).collect()
+}
+
+/// A time of so many milliseconds.
+pub(crate) fn ms(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+/// A leaf of a source and a type.
+pub(crate) fn leaf((source, event_type): (i32, i32)) -> Filter {
+    Filter::event(source, event_type)
+}
+
+/// A conjunction of leaves.
+pub(crate) fn conjunction<const N: usize>(events: [(i32, i32); N]) -> Filter {
+    Filter::Conjunction(events.map(leaf).into())
+}
