@@ -71,7 +71,8 @@ pub(crate) trait CallbackPool: Send + Sync {
     fn is_open(&self) -> bool;
 
     /// Gives a connection by the protocol with this number to the lane for callbacks of these
-    /// priorities, from the least to the greatest. It is read once it is [attached](LaneConnection::attach).
+    /// priorities, from the least to the greatest. It is read once it is
+    /// [attached](LaneConnection::attach).
     ///
     /// # Errors
     /// `NO_RESOURCES` if the lane has no room for it.
@@ -116,7 +117,7 @@ pub(crate) trait LaneConnection: Send + Sync {
         self.identity() == other.identity()
     }
 
-    /// Its number, if its client claims listen points.
+    /// The number of the connection, if its client claims listen points.
     fn claimant(&self) -> Option<NonZeroU64>;
 
     /// Distinguishes the connections of an ORB.

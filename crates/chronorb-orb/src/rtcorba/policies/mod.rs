@@ -83,8 +83,8 @@ pub enum ClientPolicy {
     /// Whether the server may call back on the connection (CORBA 3.3 part 2, 9.9).
     ///
     /// [`BidirectionalMode::Both`] also needs [`OrbConfig::bidirectional`], a POA with
-    /// [`Policy::Bidirectional`], IIOP by TCP or TLS, and GIOP 1.2 on both sides. Otherwise the connection is an
-    /// ordinary one. Threads share a bidirectional connection, whatever the
+    /// [`Policy::Bidirectional`], IIOP by TCP or TLS, and GIOP 1.2 on both sides. Otherwise the
+    /// connection is an ordinary one. Threads share a bidirectional connection, whatever the
     /// [strategy](crate::ConnectionStrategy), because a lane reads it.
     ///
     /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional

@@ -221,11 +221,19 @@ fn they_are_sent_on_demand_and_by_the_end_of_the_thread() {
 #[test]
 fn they_are_sent_in_time_although_their_thread_makes_no_further_call() {
     for strategy in SENDING {
-        let limits = OnewayBuffering {
-            delay: Duration::from_millis(5),
-            ..WIDE
-        };
-        let mut site = Site::new(strategy, SyncScope::None, limits);
+        let mut site = Site::new(strategy, SyncScope::None, WIDE);
+        let policies = [
+            ClientPolicy::SyncScope(SyncScope::None),
+            ClientPolicy::OnewayBuffering(OnewayBuffering {
+                octets: 16 << 10,
+                requests: 64,
+                delay: Duration::from_millis(5),
+            }),
+        ];
+        let object = site
+            .object
+            .with_policy_overrides(&policies, SetOverride::Set);
+        site.object = object.expect("one of each kind");
         for octets in [8, 800, 80] {
             assert_eq!(note(&site.object, octets), Ok(()));
             let arrived = site.wait();
