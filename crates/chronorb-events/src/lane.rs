@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::correlation::{Offer, State};
 use crate::event::{DEADLINE_TIMEOUT, Event, Header, INTERVAL_TIMEOUT, TIMEOUT};
 use crate::filter::TimerKind;
-use crate::plan::Plan;
+use crate::plan::Routes;
 use crate::program::Program;
 
 /// The name of a subscription. Names are not used again.
@@ -41,7 +41,7 @@ pub struct SubscriptionId(u64);
 pub struct Lane<B> {
     /// In order of dispatch: by subpriority, then by age.
     subscriptions: Vec<Subscription<B>>,
-    plan: Plan,
+    plan: Routes,
     timers: BinaryHeap<Reverse<Timer>>,
     next_id: u64,
     arrivals: u64,
@@ -68,7 +68,7 @@ impl<B> Default for Lane<B> {
     fn default() -> Self {
         Self {
             subscriptions: Vec::new(),
-            plan: Plan::default(),
+            plan: Routes::default(),
             timers: BinaryHeap::new(),
             next_id: 0,
             arrivals: 0,
@@ -266,7 +266,7 @@ impl<B: Clone + Default> Lane<B> {
 
     fn renew_plan(&mut self) {
         let programs = self.subscriptions.iter().map(|one| &*one.program);
-        self.plan = Plan::new(programs);
+        self.plan = Routes::new(programs);
     }
 }
 

@@ -11,6 +11,7 @@
 //! | a subscription as it comes over the wire | [`read_entries`], [`write_entries`] |
 //! | checks and compilation | [`Program::compile`], [`Limits`], [`Rules`] |
 //! | the consumers of one priority | [`Lane`] |
+//! | consumers that an event may concern | [`Routes`] |
 //! | a consumer that is slower than its suppliers | [`Queue`], [`Overflow`] |
 //!
 //! # Example
@@ -53,6 +54,7 @@ pub use event::{
 };
 pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};
+pub use plan::{Candidates, Routes};
 pub use program::{Program, Rules};
 pub use queue::{Next, Overflow, Put, Queue};
 pub use text::FilterTextError;

@@ -7,9 +7,22 @@ use crate::program::{Interest, Program};
 
 /// An immutable index from events to subscriptions, made whenever subscriptions change.
 ///
-/// A subscription is named by its rank: its place in the order of dispatch.
+/// A subscription is named by its rank: its place in the order of dispatch. A look-up costs as much
+/// as it finds, and does not depend on the number of subscriptions.
+///
+/// # Example
+/// ```
+/// use chronorb_events::{Event, Filter, Limits, Program, Routes, Rules};
+///
+/// let compile = |filter| Program::compile(&filter, Rules::Corrected, &Limits::default());
+/// let programs = [compile(Filter::event(1, 20))?, compile(Filter::of_type(21))?];
+/// let routes = Routes::new(programs.iter());
+/// let header = Event::new(7, 21, ()).header;
+/// assert_eq!(routes.candidates(&header).collect::<Vec<_>>(), [1]);
+/// # Ok::<(), chronorb_events::SubscriptionError>(())
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub struct Routes {
     /// By source and type; of wildcards, with zero for any.
     exact: Table,
     /// By type alone, for events without a source.
@@ -22,9 +35,9 @@ pub(crate) struct Plan {
     any: Box<[u32]>,
 }
 
-impl Plan {
-    /// The plan of programs in order of dispatch.
-    pub(crate) fn new<'a>(programs: impl Iterator<Item = &'a Program>) -> Self {
+impl Routes {
+    /// The index of programs in order of dispatch.
+    pub fn new<'a>(programs: impl Iterator<Item = &'a Program>) -> Self {
         let mut exact = Vec::new();
         let mut types = Vec::new();
         let mut sources = Vec::new();
@@ -68,7 +81,7 @@ impl Plan {
     }
 
     /// The ranks of subscriptions that may react to an event, in ascending order.
-    pub(crate) fn candidates(&self, header: &Header) -> Candidates<'_> {
+    pub fn candidates(&self, header: &Header) -> Candidates<'_> {
         let (source, event_type) = (header.source, header.event_type);
         Candidates(match (source, event_type) {
             (_, 0) => [&self.any, &[], &[], &[]],
@@ -86,8 +99,11 @@ impl Plan {
     }
 }
 
-/// Merges lists of ranks, each ascending, into one without doubles.
-pub(crate) struct Candidates<'a>([&'a [u32]; 4]);
+/// The ranks of subscriptions in ascending order, each once.
+///
+/// Merges lists of ranks, each ascending.
+#[derive(Debug)]
+pub struct Candidates<'a>([&'a [u32]; 4]);
 
 impl Iterator for Candidates<'_> {
     type Item = u32;

@@ -134,9 +134,20 @@ impl Program {
         leaves
     }
 
-    /// Whether the program keeps nothing between events.
-    pub(crate) fn is_stateless(&self) -> bool {
+    /// Whether the program keeps nothing between events: it has no groups and no timers.
+    /// [`accepts`](Self::accepts) is all that it does then.
+    pub fn is_stateless(&self) -> bool {
         self.nodes[0].is_stateless
+    }
+
+    /// Whether the program has timers.
+    pub fn has_timers(&self) -> bool {
+        !self.timers.is_empty()
+    }
+
+    /// Whether a program [without state](Self::is_stateless) delivers an event.
+    pub fn accepts(&self, header: &Header) -> bool {
+        self.passes(0, header)
     }
 
     /// Whether the subtree at a node, which has no state, accepts an event.

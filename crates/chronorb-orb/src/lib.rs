@@ -20,6 +20,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+mod encoded_body;
 mod failure;
 mod gather;
 #[cfg(feature = "miop")]
@@ -37,6 +38,7 @@ mod observe;
 mod operation_table;
 mod orb;
 mod order;
+pub mod outbox;
 mod peer;
 pub mod poa;
 mod profile;
@@ -85,6 +87,7 @@ pub use config::{
 #[cfg(feature = "baselines")]
 pub use config::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 pub use demux::Demultiplexing;
+pub use encoded_body::{BodyForm, EncodedBody};
 pub use failure::LastFailure;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;

@@ -117,16 +117,17 @@ pub use chronorb_orb::impl_value;
 pub use chronorb_orb::log;
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::monitor;
+pub use chronorb_orb::outbox;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 #[cfg(feature = "schedule")]
 pub use chronorb_orb::schedule;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
-    BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure,
-    NotifyError, Object, Operation, Orb, Peer, PendingReply, Reply, ReplyWriter, ResolveError,
-    Scope, Servant, Skeleton, SystemException, SystemExceptionKind, UserException, Version, minor,
-    narrow,
+    BindError, BodyForm, Call, CompletionStatus, EncodedBody, Incident, InitError, Interface, Ior,
+    LastFailure, NotifyError, Object, Operation, Orb, Peer, PendingReply, Reply, ReplyWriter,
+    ResolveError, Scope, Servant, Skeleton, SystemException, SystemExceptionKind, UserException,
+    Version, minor, narrow,
 };
 
 /// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.

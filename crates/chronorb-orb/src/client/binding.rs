@@ -179,7 +179,7 @@ impl BindingKey {
         Self::new(object, priority, kind)
     }
 
-    fn new(object: &Object, priority: Option<Priority>, kind: ChannelKind) -> Self {
+    pub(super) fn new(object: &Object, priority: Option<Priority>, kind: ChannelKind) -> Self {
         Self {
             object: object.number(),
             priority,
@@ -740,7 +740,7 @@ fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
 }
 
 /// Drops a connection of this thread, with its bindings.
-fn drop_connection(connection: &Rc<ClientConnection>) {
+pub(super) fn drop_connection(connection: &Rc<ClientConnection>) {
     let is_it = |other: &Rc<ClientConnection>| Rc::ptr_eq(other, connection);
     forget_where(|binding| is_it(&binding.connection), |_, c| is_it(c));
 }

@@ -63,7 +63,7 @@ pub(crate) fn bind_group(group: &Object) -> Result<(), SystemException> {
 
 /// Binds at one priority, and asks the server whether it has the object, so that forwards are
 /// followed in advance.
-fn bind_one(
+pub(super) fn bind_one(
     object: &Object,
     mut call: Invocation,
     scope: &mut Scope,

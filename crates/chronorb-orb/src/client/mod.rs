@@ -7,6 +7,12 @@ mod collocated;
 mod connection;
 mod explicit;
 mod invocation;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each outbox"
+)]
+mod oneway_path;
 mod request;
 mod route;
 
@@ -19,3 +25,4 @@ pub(crate) use explicit::bind_explicitly;
 #[cfg(feature = "miop")]
 pub(crate) use explicit::bind_group;
 pub(crate) use invocation::{flush_oneways, invoke, invoke_oneway};
+pub(crate) use oneway_path::{OnewayPath, RequestHead};

@@ -96,6 +96,25 @@ fn prepare_header(
     write_header(binding, frame, operation, request_id, announces)
 }
 
+/// Writes the header of oneway requests by a connection that is never read, so that it is the same
+/// for all of them but for the id and the length. Returns the positions of the padding and of the
+/// id; `None` if the protocol has no such header.
+#[cold]
+pub(super) fn write_constant_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+) -> Result<Option<(usize, usize)>, SystemException> {
+    // The server's answers would show that it has read the announcements.
+    let header_end = write_header(binding, frame, operation, 0, true)?;
+    finish_message(frame);
+    let message = Protocol::read_header(frame.as_slice());
+    let id_at = message
+        .ok()
+        .and_then(|message| message.protocol.request_id_at());
+    Ok(id_at.map(|id_at| (header_end, id_at)))
+}
+
 /// Writes a request with the body of another one, which began at `start` and has its text in a
 /// form. Returns the position of the body.
 ///

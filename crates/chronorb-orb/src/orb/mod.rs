@@ -453,6 +453,10 @@ impl Orb {
         matches!(self.core.state.get(), STOPPING | STOPPED)
     }
 
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     pub(crate) fn from_core(core: Arc<Core>) -> Self {
         Self { core }
     }

@@ -37,6 +37,7 @@ mod client {
     mod idle;
     mod limits;
     mod names;
+    mod outboxes;
     mod policies;
     mod rebind;
     mod references;

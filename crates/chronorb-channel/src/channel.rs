@@ -1,0 +1,367 @@
+//! Channels, their lanes, and suppliers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use chronorb_events::{Event, Filter, Limits, Program, Routes, Rules};
+use chronorb_rt::{PiMutex, Scheduling, ThreadBuilder};
+
+use crate::clock::{Clock, SystemClock};
+use crate::consumer::Body;
+use crate::error::{StartError, SubscribeError};
+use crate::lane::{LaneQueue, LaneWorker, Step};
+use crate::member::Member;
+use crate::plan::{Plan, Plans};
+use crate::subscription::SubscriptionBuilder;
+
+/// A real-time event channel for events with a body of type `B`.
+///
+/// A handle; clones are the same channel. It is closed by [`close`](Self::close), or when the last
+/// handle, supplier and subscription are dropped.
+pub struct Channel<B: Body> {
+    pub(crate) inner: Arc<ChannelInner<B>>,
+}
+
+/// The setting-up of a channel.
+#[derive(Debug)]
+pub struct ChannelBuilder<B> {
+    lanes: Vec<Lane>,
+    limits: Limits,
+    rules: Rules,
+    most: usize,
+    body: std::marker::PhantomData<fn(B)>,
+}
+
+/// A lane of a channel: a thread that delivers events at one priority.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    name: String,
+    scheduling: Scheduling,
+    cpus: Option<Vec<usize>>,
+}
+
+/// A supplier of events with one source. A push allocates nothing, and waits for direct consumers
+/// and for queues with the policy [`Overflow::Block`](chronorb_events::Overflow::Block) only.
+pub struct Supplier<B: Body> {
+    inner: Arc<ChannelInner<B>>,
+    source: i32,
+}
+
+pub(crate) struct ChannelInner<B: Body> {
+    plans: Plans<B>,
+    /// The subscriptions by rank. Locked while they change.
+    members: PiMutex<Vec<Arc<Member<B>>>>,
+    pub(crate) lanes: Box<[Arc<LaneQueue<B>>]>,
+    /// The lanes without threads, whose steps the application takes.
+    manual: Option<Box<[PiMutex<LaneWorker<B>>]>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    limits: Limits,
+    rules: Rules,
+    most: usize,
+    next_number: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+impl Lane {
+    /// A lane with ordinary scheduling. Its thread has this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            scheduling: Scheduling::OTHER,
+            cpus: None,
+        }
+    }
+
+    /// The scheduling of its thread, as `Scheduling::fifo(80)`.
+    #[must_use]
+    pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = scheduling;
+        self
+    }
+
+    /// The processors on which its thread runs.
+    #[must_use]
+    pub fn affinity(mut self, cpus: &[usize]) -> Self {
+        self.cpus = Some(cpus.to_vec());
+        self
+    }
+}
+
+impl<B: Body> ChannelBuilder<B> {
+    /// Adds a lane, less urgent than those before it. Events are put into the queues of urgent
+    /// lanes first.
+    #[must_use]
+    pub fn lane(mut self, lane: Lane) -> Self {
+        self.lanes.push(lane);
+        self
+    }
+
+    /// The bounds of subscriptions. By default those of [`Limits`].
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The rules of groups. By default the corrected ones.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// The most subscriptions. By default 65,536.
+    #[must_use]
+    pub fn subscriptions(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Makes the channel and starts the threads of its lanes.
+    ///
+    /// # Errors
+    /// [`StartError`] with the lane whose thread cannot be started.
+    pub fn start(self) -> Result<Channel<B>, StartError> {
+        let lanes = self.lanes.clone();
+        let channel = self.make(Arc::new(SystemClock), false);
+        for (lane, queue) in lanes.into_iter().zip(&channel.inner.lanes) {
+            let worker = LaneWorker::new(queue.clone(), channel.inner.clock.clone());
+            let mut thread = ThreadBuilder::new(lane.name.clone())
+                .scheduling(lane.scheduling)
+                .prefault_stack(true);
+            if let Some(cpus) = &lane.cpus {
+                thread = thread.affinity(cpus);
+            }
+            let spawned = thread.spawn(move || worker.run());
+            spawned.map_err(|source| StartError::NoThread {
+                lane: lane.name,
+                source,
+            })?;
+        }
+        Ok(channel)
+    }
+
+    /// Makes a channel without threads, whose lanes work when they are [told to](Channel::step):
+    /// for tests in virtual time, and for applications with a loop of their own.
+    pub fn without_threads(self, clock: Arc<dyn Clock>) -> Channel<B> {
+        self.make(clock, true)
+    }
+
+    fn make(self, clock: Arc<dyn Clock>, is_manual: bool) -> Channel<B> {
+        let queue = |_: &Lane| Arc::new(LaneQueue::new());
+        let lanes: Box<[_]> = self.lanes.iter().map(queue).collect();
+        let worker =
+            |lane: &Arc<LaneQueue<B>>| PiMutex::new(LaneWorker::new(lane.clone(), clock.clone()));
+        let manual = is_manual.then(|| lanes.iter().map(worker).collect());
+        let inner = ChannelInner {
+            plans: Plans::new(),
+            members: PiMutex::default(),
+            lanes,
+            manual,
+            clock,
+            limits: self.limits,
+            rules: self.rules,
+            most: self.most,
+            next_number: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        };
+        Channel {
+            inner: Arc::new(inner),
+        }
+    }
+}
+
+impl<B: Body> Channel<B> {
+    /// Sets up a channel.
+    #[must_use]
+    pub fn builder() -> ChannelBuilder<B> {
+        ChannelBuilder {
+            lanes: Vec::new(),
+            limits: Limits::default(),
+            rules: Rules::default(),
+            most: 1 << 16,
+            body: std::marker::PhantomData,
+        }
+    }
+
+    /// Begins a subscription to the events that pass a filter.
+    pub fn subscribe(&self, filter: Filter) -> SubscriptionBuilder<'_, B> {
+        SubscriptionBuilder::new(self, filter)
+    }
+
+    /// A supplier of events with a source.
+    pub fn supplier(&self, source: i32) -> Supplier<B> {
+        let inner = self.inner.clone();
+        Supplier { inner, source }
+    }
+
+    /// Pushes an event to the consumers whose filters it passes, like a [`Supplier`].
+    #[inline]
+    pub fn push(&self, event: &Event<B>) {
+        self.inner.push(event);
+    }
+
+    /// Takes the steps of a lane [without a thread](ChannelBuilder::without_threads) until nothing
+    /// is left to do. Returns the time of its next timer, in nanoseconds of the clock; `None` if it
+    /// has no timers, if it is stepped already, and for a lane with a thread.
+    pub fn step(&self, lane: usize) -> Option<u64> {
+        let mut worker = self.inner.manual.as_ref()?.get(lane)?.try_lock()?;
+        loop {
+            match worker.step() {
+                Step::Worked => {}
+                Step::Idle { due, .. } => return due,
+                Step::Over => return None,
+            }
+        }
+    }
+
+    /// Ends all subscriptions, and tells their consumers. No push begins after it has returned,
+    /// unless it is called within one. Later events reach no consumer.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+
+    /// The number of subscriptions.
+    pub fn subscriptions(&self) -> usize {
+        self.inner.members.lock().len()
+    }
+}
+
+impl<B: Body> Supplier<B> {
+    /// Pushes an event of a type.
+    #[inline]
+    pub fn push(&self, event_type: i32, body: B) {
+        self.inner.push(&Event::new(self.source, event_type, body));
+    }
+
+    /// Pushes an event with its own header, which the source of the supplier has no part in.
+    #[inline]
+    pub fn push_event(&self, event: &Event<B>) {
+        self.inner.push(event);
+    }
+
+    /// The source of its events.
+    pub fn source(&self) -> i32 {
+        self.source
+    }
+}
+
+impl<B: Body> ChannelInner<B> {
+    #[inline]
+    fn push(&self, event: &Event<B>) {
+        let Some(plan) = self.plans.read() else {
+            return;
+        };
+        for rank in plan.routes.candidates(&event.header) {
+            plan.members[rank as usize].offer(event);
+        }
+    }
+
+    pub(crate) fn compile(&self, filter: &Filter) -> Result<Program, SubscribeError> {
+        Ok(Program::compile(filter, self.rules, &self.limits)?)
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Adds a subscription, to which events come from now on.
+    pub(crate) fn add(&self, member: Arc<Member<B>>) -> Result<(), SubscribeError> {
+        let mut members = self.members.lock();
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(SubscribeError::Closed);
+        }
+        let too_many = SubscribeError::TooMany { most: self.most };
+        if members.len() >= self.most {
+            return Err(too_many);
+        }
+        if let Some(lane) = self.lanes.get(member.rank.group) {
+            let its = |other: &&Arc<Member<B>>| other.rank.group == member.rank.group;
+            lane.reserve(members.iter().filter(its).count() + 1);
+        }
+        let at = members.partition_point(|other| other.rank < member.rank);
+        members.insert(at, member);
+        if !self.renew_plan(&members) {
+            members.remove(at);
+            return Err(too_many);
+        }
+        Ok(())
+    }
+
+    /// Removes a subscription.
+    pub(crate) fn remove(&self, member: &Arc<Member<B>>) {
+        let mut members = self.members.lock();
+        let before = members.len();
+        members.retain(|other| !Arc::ptr_eq(other, member));
+        if members.len() < before {
+            // Without room for a new plan the old one goes on, and has a closed subscription.
+            self.renew_plan(&members);
+        }
+    }
+
+    fn renew_plan(&self, members: &[Arc<Member<B>>]) -> bool {
+        let programs = members.iter().map(|member| &*member.program);
+        self.plans.replace(Plan {
+            routes: Routes::new(programs),
+            members: members.into(),
+        })
+    }
+
+    fn close(&self) {
+        let mut members = self.members.lock();
+        self.is_closed.store(true, Ordering::Relaxed);
+        let ended = std::mem::take(&mut *members);
+        self.renew_plan(&members);
+        drop(members);
+        for member in ended {
+            let was_open = member.end();
+            member.gate.wait();
+            if was_open {
+                member.tell_end();
+            }
+        }
+        for lane in &self.lanes {
+            lane.end();
+        }
+    }
+}
+
+impl<B: Body> Drop for ChannelInner<B> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl<B: Body> Clone for Channel<B> {
+    fn clone(&self) -> Self {
+        let inner = self.inner.clone();
+        Self { inner }
+    }
+}
+
+impl<B: Body> Clone for Supplier<B> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            source: self.source,
+        }
+    }
+}
+
+impl<B: Body> fmt::Debug for Channel<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("subscriptions", &self.subscriptions())
+            .field("lanes", &self.inner.lanes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B: Body> fmt::Debug for Supplier<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Supplier")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}

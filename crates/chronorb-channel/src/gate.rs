@@ -1,0 +1,71 @@
+//! The end of a subscription: after it no push begins.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use chronorb_rt::{Deadline, Gate, Monotonic};
+
+/// The number of pushes in progress, and whether more may begin.
+#[derive(Debug, Default)]
+pub(crate) struct PushGate {
+    /// The pushes in progress, and [`CLOSED`].
+    state: AtomicU32,
+    /// Advances when the last push ends after the gate was closed.
+    ended: Gate,
+}
+
+const CLOSED: u32 = 1 << 31;
+
+thread_local! {
+    /// The pushes that the thread is in.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+impl PushGate {
+    /// Begins a push, unless the gate is closed.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<PushGuard<'_>> {
+        let before = self.state.fetch_add(1, Ordering::AcqRel);
+        DEPTH.set(DEPTH.get() + 1);
+        let guard = PushGuard { gate: self };
+        (before & CLOSED == 0).then_some(guard)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Closes the gate. Returns whether it was open.
+    pub(crate) fn close(&self) -> bool {
+        self.state.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0
+    }
+
+    /// Waits until the pushes that began before the gate was closed are over. A thread within a
+    /// push does not wait, because that push could wait for it.
+    pub(crate) fn wait(&self) {
+        while DEPTH.get() == 0 {
+            let seen = self.ended.get();
+            if self.state.load(Ordering::Acquire) & !CLOSED == 0 {
+                return;
+            }
+            let never = Deadline::at(Monotonic::from_nanos(u64::MAX));
+            self.ended.wait_while(seen, never);
+        }
+    }
+}
+
+/// A push in progress.
+#[derive(Debug)]
+pub(crate) struct PushGuard<'g> {
+    gate: &'g PushGate,
+}
+
+impl Drop for PushGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        if self.gate.state.fetch_sub(1, Ordering::AcqRel) == CLOSED | 1 {
+            self.gate.ended.advance();
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The channel as applications see it. Lanes are stepped in virtual time, unless a test is about
+//! threads.
+
+mod book;
+mod cases;
+mod ends;
+mod order;
+mod overflow;
+mod support;
+mod threads;
