@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
-use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_rt::{Deadline, Gate};
 use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 
 use crate::client::connection::SharedConnection;
