@@ -67,6 +67,14 @@ pub struct Message {
     pub skipped: Option<CdrError>,
 }
 
+impl Message {
+    /// Whether it is a part of a message in fragments.
+    #[inline]
+    pub fn is_part(&self) -> bool {
+        self.header.more_fragments || self.header.kind == MessageType::Fragment
+    }
+}
+
 /// The state of the message in a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Progress {
@@ -348,8 +356,7 @@ impl MessageReader {
         frame: &mut Frame,
     ) -> Result<Option<Message>, ReadError> {
         let header = message.header;
-        let is_part = header.more_fragments
-            || header.kind == MessageType::Fragment
+        let is_part = message.is_part()
             || (header.kind == MessageType::CancelRequest && self.has_fragments());
         if !is_part {
             return Ok(Some(message));

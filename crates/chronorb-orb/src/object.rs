@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::mem::size_of;
 #[cfg(feature = "bidir")]
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -55,8 +55,19 @@ struct Inner {
     /// The group of objects that it refers to, if it refers to a group.
     #[cfg(feature = "miop")]
     group: Option<Box<Group>>,
-    /// Whether this ORB has the object; determined on first use.
-    within: OnceLock<bool>,
+    /// The place of the object, as far as it is known: a [`Place`].
+    place: AtomicU8,
+}
+
+/// The place of an object, as its calls see it.
+#[repr(u8)]
+enum Place {
+    /// Not known, or not the same for all calls: that of a group.
+    Unknown,
+    /// Outside of this ORB, or to be called as if it were.
+    Outside,
+    /// In this ORB.
+    Within,
 }
 
 /// An error in binding a reference explicitly.
@@ -157,7 +168,7 @@ impl Object {
                 source,
                 overrides,
                 collocation,
-                within: OnceLock::new(),
+                place: AtomicU8::new(Place::Unknown as u8),
             }),
         }
     }
@@ -331,10 +342,8 @@ impl Object {
     /// names a POA, and its address is one of this ORB. A reference with a plain key, as of
     /// `corbaloc:`, is never local. Makes no call.
     pub fn is_local(&self) -> bool {
-        self.profile().is_some_and(|profile| {
-            let within = &self.inner.within;
-            *within.get_or_init(|| self.is_of_this_orb(profile))
-        })
+        self.profile()
+            .is_some_and(|profile| self.is_of_this_orb(profile))
     }
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
@@ -357,7 +366,7 @@ impl Object {
         operation: &Operation,
         arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
     ) -> Result<Reply<'s>, SystemException> {
-        let answer = client::invoke(self.answering()?, scope, operation, arguments)?;
+        let answer = client::invoke(self, scope, operation, arguments)?;
         scope.open(&self.inner.core, answer)
     }
 
@@ -499,19 +508,40 @@ impl Object {
         inner.profile.get_or_init(read).as_deref()
     }
 
+    /// Whether it is known that the object itself is called by a connection.
+    #[inline]
+    pub(crate) fn is_outside(&self) -> bool {
+        self.inner.place.load(Ordering::Relaxed) == Place::Outside as u8
+    }
+
     /// The object key, if the object is in this ORB and is to be called within the process.
     #[inline]
     pub(crate) fn key_within(&self) -> Option<&[u8]> {
-        let known = self.inner.within.get();
-        if self.inner.collocation == Collocation::Off || known == Some(&false) {
+        if self.is_outside() {
             return None;
         }
         let profile = self.profile()?;
-        let within = self
-            .inner
-            .within
-            .get_or_init(|| self.is_of_this_orb(profile));
-        within.then_some(&*profile.key)
+        let known = self.inner.place.load(Ordering::Relaxed);
+        let is_within = known == Place::Within as u8 || self.is_within(profile);
+        is_within.then_some(&*profile.key)
+    }
+
+    /// Finds out whether the object is to be called within the process.
+    #[cold]
+    #[inline(never)]
+    fn is_within(&self, profile: &Profile) -> bool {
+        let is_within = self.inner.collocation != Collocation::Off && self.is_of_this_orb(profile);
+        #[cfg(feature = "miop")]
+        if self.group().is_some() {
+            return is_within;
+        }
+        let place = if is_within {
+            Place::Within
+        } else {
+            Place::Outside
+        };
+        self.inner.place.store(place as u8, Ordering::Relaxed);
+        is_within
     }
 
     fn is_of_this_orb(&self, profile: &Profile) -> bool {

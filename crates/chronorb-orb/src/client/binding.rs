@@ -12,6 +12,7 @@ mod bidirectional;
     reason = "once for each failure"
 )]
 pub(super) mod failover;
+mod upkeep;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,7 +20,6 @@ use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chronorb_giop::{
     AddressingDisposition, EndTimes, ResponseFlags, SystemException, SystemExceptionKind, Target,
@@ -48,6 +48,9 @@ use crate::rtcorba::policies::{
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
+pub(super) use upkeep::drop_connection;
+pub(crate) use upkeep::forget_orb;
+use upkeep::{close_unused, make_room, tidy};
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -67,9 +70,11 @@ pub(super) struct Binding {
     pub(super) is_located: Cell<bool>,
     /// The generation of the ORB's policies that it was made with.
     generation: u64,
-    /// The same, or [`u64::MAX`] if each attempt has a share of the call's time: then each call
-    /// leaves the short path, which knows nothing of that.
-    policies: u64,
+    /// The same, or [`u64::MAX`] if calls have more to do than to send and to receive: then the
+    /// binding is never [usual](usual).
+    usual_in: u64,
+    /// The longest duration of a call, in nanoseconds.
+    time_out: u64,
     pub(super) failover: Option<Arc<FailoverState>>,
     /// Connections to further addresses, for fail-over.
     standbys: RefCell<Vec<Rc<ClientConnection>>>,
@@ -78,9 +83,6 @@ pub(super) struct Binding {
     pub(super) oneways: ResponseFlags,
     /// Whether the headers of requests that name an object by its key differ only in their ids.
     pub(super) keeps_headers: bool,
-    /// Whether attempts begin with a step of their own: they have end times or a share
-    /// of the call's time, or oneways are kept.
-    pub(super) is_special: bool,
     /// The policies about end times, if there are any.
     pub(super) ends: Option<EndPolicies>,
     /// The end times of the present call.
@@ -137,11 +139,22 @@ impl Binding {
         }
     }
 
-    #[inline(always)]
     fn is_current(&self, deadline: Deadline) -> bool {
         self.connection.is_usable(deadline)
-            && self.policies == self.target.core().rt.policies.generation()
+            && self.generation == self.target.core().rt.policies.generation()
     }
+}
+
+/// The time limits of an attempt.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// The deadline by which its request must be sent.
+    pub(super) until: Deadline,
+    /// The deadline of its reply.
+    pub(super) deadline: Deadline,
+    /// The time from the beginning of the call to that, in nanoseconds; 0 if the call has waited
+    /// already.
+    pub(super) whole: u64,
 }
 
 /// The tables of one thread.
@@ -204,11 +217,40 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Returns the binding of an object outside of this process with the limits of a call, if the
+/// thread has used it last, and the call has nothing to do but to send and to receive.
+///
+/// All other calls [bind](bind) the object, so that what they need costs this one nothing.
+#[inline(always)]
+pub(super) fn usual(object: &Object) -> Option<(Rc<Binding>, Limits)> {
+    let core = object.core();
+    let key = BindingKey::of_calls(object, request_priority());
+    let last = BINDINGS.try_with(|all| match &all.borrow().last {
+        Some((last, binding))
+            if *last == key && binding.usual_in == core.rt.policies.generation() =>
+        {
+            Some(binding.clone())
+        }
+        _ => None,
+    });
+    let binding = last.ok().flatten()?;
+    let deadline = Deadline::after_nanos(binding.time_out);
+    if !binding.connection.is_usable(deadline) || core.check_running().is_err() {
+        return None;
+    }
+    binding.connection.take_up(key.priority, count_call());
+    let limits = Limits {
+        until: deadline,
+        deadline,
+        whole: binding.time_out,
+    };
+    Some((binding, limits))
+}
+
 /// Returns the binding of an object; connects if there is none yet.
 ///
 /// Only an explicit binding may do what the rebind policy forbids. `has_waited` is set if a
 /// connection may have been made.
-#[inline(always)]
 pub(super) fn bind(
     key: BindingKey,
     object: &Object,
@@ -217,47 +259,29 @@ pub(super) fn bind(
     has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
     let now = begin_call(object.core());
-    let last = BINDINGS.try_with(|all| match &all.borrow().last {
-        Some((last, binding)) if *last == key => Some(binding.clone()),
-        _ => None,
+    let present = BINDINGS.try_with(|all| {
+        let all = all.borrow();
+        let last = all.last.as_ref().filter(|(last, _)| *last == key);
+        let last = last.map(|(_, binding)| binding);
+        last.or_else(|| all.bindings.get(&key)).cloned()
     });
-    let binding = match last {
-        Ok(Some(binding)) if binding.is_current(deadline) => binding,
-        Ok(_) => find(key, object, is_explicit, deadline, has_waited)?,
-        // The thread is ending, and has dropped its connections already.
-        Err(_) => return Err(NO_USABLE_PROFILE),
+    // The thread is ending, and has dropped its connections already.
+    let present = present.map_err(|_| NO_USABLE_PROFILE)?;
+    let binding = match present {
+        Some(binding) if binding.is_current(deadline) => {
+            // The table has the one that was used before, so this does not drop it.
+            BINDINGS.with_borrow_mut(|all| all.last = Some((key, binding.clone())));
+            binding
+        }
+        present => {
+            has_waited.set(true);
+            match present {
+                Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
+                None => establish(key, object.clone(), false, deadline)?,
+            }
+        }
     };
     binding.connection.take_up(key.priority, now);
-    Ok(binding)
-}
-
-/// Finds the binding in the table, or makes it. It is the last one used then.
-#[inline(never)]
-fn find(
-    key: BindingKey,
-    object: &Object,
-    is_explicit: bool,
-    deadline: Deadline,
-    has_waited: &Cell<bool>,
-) -> Result<Rc<Binding>, SystemException> {
-    let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
-    let Some(binding) = present else {
-        has_waited.set(true);
-        return establish(key, object.clone(), false, deadline);
-    };
-    if !binding.is_current(deadline) {
-        has_waited.set(true);
-        let shares_time = binding.policies != binding.generation;
-        if shares_time
-            && binding.connection.is_usable(deadline)
-            && binding.generation == object.core().rt.policies.generation()
-        {
-            return Ok(binding);
-        }
-        return renew(&binding, key, object, is_explicit, deadline);
-    }
-    // The table has the one that was used before, so this does not drop it.
-    BINDINGS.with_borrow_mut(|all| all.last = Some((key, binding.clone())));
     Ok(binding)
 }
 
@@ -465,9 +489,14 @@ fn prepare(
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
     let ends = (!effective.ends.is_empty()).then_some(effective.ends);
+    let core = target.core();
+    let is_usual = ends.is_none()
+        && effective.buffering.is_none()
+        && !shares_time
+        && core.config.client_idle_timeout.is_none()
+        && core.rt.transform.is_none();
     let binding = Binding {
         keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
-        is_special: ends.is_some() || effective.buffering.is_some() || shares_time,
         ends,
         buffering: effective.buffering,
         present_ends: Cell::default(),
@@ -478,9 +507,10 @@ fn prepare(
         propagated: route.propagated,
         addressing: Cell::new(target.addressing()),
         prepared: PreparedHeaders::new(),
+        time_out: target.time_out(),
         target,
         generation,
-        policies: if shares_time { u64::MAX } else { generation },
+        usual_in: if is_usual { generation } else { u64::MAX },
         failover,
         standbys: RefCell::default(),
         rebind: effective.rebind,
@@ -668,10 +698,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
 #[inline]
 fn begin_call(core: &Core) -> u64 {
     match core.config.client_idle_timeout {
-        None => {
-            CALLS.set(CALLS.get().wrapping_add(1));
-            CALLS.get()
-        }
+        None => count_call(),
         Some(time_out) => {
             let now = Monotonic::now().as_nanos();
             close_unused(core, now, time_out);
@@ -680,143 +707,12 @@ fn begin_call(core: &Core) -> u64 {
     }
 }
 
-/// Closes connections that have been idle too long: this thread's, and those that threads share.
-fn close_unused(core: &Core, now: u64, time_out: Duration) {
-    if BINDINGS.try_with(|_| ()).is_err() {
-        return;
-    }
-    let time_out = u64::try_from(time_out.as_nanos()).unwrap_or(u64::MAX);
-    let is_due = BINDINGS.with_borrow_mut(|all| {
-        let is_due = now >= all.next_check;
-        if is_due {
-            all.next_check = now.saturating_add(time_out / CHECKS);
-        }
-        is_due
-    });
-    if !is_due {
-        return;
-    }
-    let before = now.saturating_sub(time_out);
-    for connection in disposable(core) {
-        if connection.last_use() <= before {
-            drop_connection(&connection);
-        }
-    }
-    core.client
-        .close_unused_since(Monotonic::from_nanos(before));
-}
-
-/// Closes the connection that was used least recently, of this thread's and of those that threads
-/// share; returns whether there was one. Exclusive connections of other threads stay.
-#[cold]
-fn make_room(core: &Core) -> bool {
-    if core.client.close_idlest() {
-        forget_closed();
-        return true;
-    }
-    let idlest = disposable(core).into_iter().min_by_key(|c| c.last_use());
-    idlest.is_some_and(|connection| {
-        drop_connection(&connection);
-        true
-    })
-}
-
-/// This thread's connections of an ORB, except for those that may not be made again.
-fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
-    BINDINGS.with_borrow(|all| {
-        let bindings = all.bindings.values();
-        let kept: Vec<_> = bindings
-            .filter(|binding| binding.rebind == RebindMode::NoReconnect)
-            .map(|binding| &binding.connection)
-            .collect();
-        let connections = all.connections.iter();
-        connections
-            .filter(|(key, _)| key.orb == core.number)
-            .map(|(_, connection)| connection)
-            .filter(|connection| !kept.iter().any(|kept| Rc::ptr_eq(kept, connection)))
-            .cloned()
-            .collect()
-    })
-}
-
-/// Drops a connection of this thread, with its bindings.
-pub(super) fn drop_connection(connection: &Rc<ClientConnection>) {
-    let is_it = |other: &Rc<ClientConnection>| Rc::ptr_eq(other, connection);
-    forget_where(|binding| is_it(&binding.connection), |_, c| is_it(c));
-}
-
-/// Removes entries of this thread's tables before it makes a new connection: references that were
-/// dropped elsewhere, with their private connections, connections that have ended, and those of
-/// ORBs that were shut down.
-fn tidy() {
-    forget_dropped();
-    BINDINGS.with_borrow(|all| {
-        for connection in all.connections.values() {
-            if connection.is_stale() {
-                connection.close();
-            }
-        }
-    });
-    forget_closed();
-}
-
-/// Removes connections that have ended. Bindings that may not be made again stay, for the exception
-/// of the next call.
-fn forget_closed() {
-    forget_where(
-        |binding| binding.connection.is_closed() && binding.rebind != RebindMode::NoReconnect,
-        |_, connection| connection.is_closed(),
-    );
-}
-
-/// Removes the bindings of references that only this thread's table still has, and the private
-/// connections that have no binding left.
-#[allow(clippy::disallowed_methods, reason = "once for each connection")]
-fn forget_dropped() {
-    let mut held: HashMap<u64, usize> = HashMap::new();
-    BINDINGS.with_borrow(|all| {
-        for binding in all.bindings.values() {
-            *held.entry(binding.target.number()).or_default() += 1;
-        }
-    });
-    let is_dropped = |binding: &Binding| {
-        let number = binding.target.number();
-        !binding.forwarded && held.get(&number) == Some(&binding.target.handles())
-    };
-    forget_where(is_dropped, |_, _| false);
-    forget_where(
-        |_| false,
-        |key, c| key.owner.is_some() && Rc::strong_count(c) == 1,
-    );
-}
-
-/// Drops all connections of an ORB that this thread has.
-pub(crate) fn forget_orb(number: u64) {
-    let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);
-    forget_where(|binding| is_gone(&binding.connection), |_, c| is_gone(c));
-}
-
-fn forget_where(
-    binding_is_gone: impl Fn(&Binding) -> bool,
-    connection_is_gone: impl Fn(&ConnectionKey, &Rc<ClientConnection>) -> bool,
-) {
-    if BINDINGS.try_with(|_| ()).is_err() {
-        return;
-    }
-    let forgotten = BINDINGS.with_borrow_mut(|all| {
-        let last = all.last.take();
-        let bindings: Vec<_> = all
-            .bindings
-            .extract_if(|_, binding| binding_is_gone(binding))
-            .collect();
-        let connections: Vec<_> = all
-            .connections
-            .extract_if(|key, c| connection_is_gone(key, c))
-            .collect();
-        (last, bindings, connections)
-    });
-    // The drop may be that of an ORB, which must not find the tables borrowed.
-    drop(forgotten);
+/// Returns the number of a call of this thread.
+#[inline]
+fn count_call() -> u64 {
+    let number = CALLS.get().wrapping_add(1);
+    CALLS.set(number);
+    number
 }
 
 /// The profile that requests by a reference use.
@@ -872,5 +768,3 @@ const RECONNECT_FORBIDDEN: SystemException =
 const TOO_LATE: &str = "the time of the call was over before it was connected: ";
 /// The most bindings of a thread; beyond, it drops all that may be made again.
 const MAX_BINDINGS: usize = 4096;
-/// The number of checks for idle connections in each idle time-out.
-const CHECKS: u64 = 4;

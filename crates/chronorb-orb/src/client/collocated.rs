@@ -15,7 +15,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
-use super::request::{Arguments, read_reply};
+use super::request::{Arguments, read_plain_reply, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::failure::because;
@@ -362,6 +362,9 @@ fn marshal(
 fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
     let parts = scope.reply_parts();
     let message = MessageHeader::parse(parts.0.as_slice()).map_err(|_| MALFORMED)?;
+    if let Some(answer) = read_plain_reply(parts.0, message, text_within(), REQUEST_ID) {
+        return Ok(Outcome::Answer(answer));
+    }
     let outcome = read_reply(parts, message, text_within(), REQUEST_ID)
         .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))?;
     outcome.ok_or(MALFORMED)

@@ -16,10 +16,10 @@ use chronorb_rt::{Deadline, Monotonic};
 
 use super::attempt::{Attempt, Cause, Decision, Outcome, share};
 use super::binding::failover::fail_over;
-use super::binding::{self, Binding, BindingKey};
+use super::binding::{self, Binding, BindingKey, Limits};
 use super::collocated::{self, LocalCall};
 use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
-use super::request::{self, Arguments, encoder, marshal, read_reply};
+use super::request::{self, Arguments, encoder, marshal, read_plain_reply, read_reply};
 use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
@@ -27,7 +27,7 @@ use crate::object::Object;
 use crate::observe::Stage;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{EndPolicies, check_ends, utc_now};
-use crate::rtcorba::{Priority, onward_priority};
+use crate::rtcorba::{Priority, onward_priority, request_priority};
 use crate::scope::{ReplyBody, Scope};
 
 /// Calls an operation, and waits for the answer, whose octets stay in the scope's reply frame.
@@ -37,20 +37,70 @@ pub(crate) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
-    let mut call = Invocation::begin(object, BindingKey::of_calls)?;
     object.core().at(Stage::Bind);
+    let mut object = object;
+    let (mut usual, mut call) = (None, None);
+    if object.is_outside() {
+        usual = binding::usual(object);
+    } else if let Some(result) = call_here(&mut call, object, scope, operation, arguments)? {
+        return result;
+    }
     loop {
-        if std::mem::take(&mut call.is_at_original)
-            && !operation.oneway
-            && let Some(result) = call.call_within(object, scope, operation, arguments)?
-        {
-            return result;
-        }
-        let binding = call.bind(object)?;
-        match exchange(&binding, scope, operation, arguments, &call) {
-            Ok(Outcome::Answer(answer)) => return Ok(answer),
-            outcome => call.on_outcome(object, &binding, outcome)?,
+        let (binding, limits) = match usual.take() {
+            Some(usual) => usual,
+            None => {
+                object = object.answering()?;
+                match Invocation::go_on(&mut call, object, scope, operation, arguments)? {
+                    NextAttempt::At(binding, limits) => (binding, limits),
+                    NextAttempt::Done(answer) => return Ok(answer),
+                }
+            }
         };
+        match exchange(&binding, scope, operation, arguments, limits) {
+            Ok(answer) => return Ok(answer),
+            Err(outcome) => Invocation::fail(&mut call, object, &binding, limits, outcome)?,
+        }
+    }
+}
+
+/// Calls an object of this process. `None` is for a call that must use the transport: its state is
+/// in `call` if an attempt was made.
+#[inline(never)]
+fn call_here(
+    call: &mut Option<Invocation>,
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<Option<Result<ReplyBody, SystemException>>, SystemException> {
+    let core = object.core();
+    if operation.oneway || core.rt.policies.uses_ends() {
+        return Ok(None);
+    }
+    let Some(key) = object.key_within() else {
+        return Ok(None);
+    };
+    core.check_running()?;
+    let deadline = Deadline::after_nanos(object.time_out());
+    let priority = onward_priority(core)?;
+    let limits = (priority, deadline);
+    let mut attempt = Attempt::default();
+    match collocated::call(
+        object,
+        key,
+        &mut attempt,
+        scope,
+        operation,
+        arguments,
+        limits,
+    )? {
+        LocalCall::Done(result) => Ok(Some(result)),
+        unserved => {
+            let key = BindingKey::of_calls(object, priority);
+            let call = call.insert(Invocation::new(key, deadline, attempt));
+            call.is_at_original = false;
+            call.leave_process(unserved).map(|()| None)
+        }
     }
 }
 
@@ -62,16 +112,25 @@ pub(crate) fn invoke_oneway(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<bool, SystemException> {
-    let mut call = Invocation::begin(object, BindingKey::of_calls)?;
+    let mut usual = binding::usual(object);
+    let mut call = None;
     loop {
-        let binding = call.bind(object)?;
+        let (binding, limits) = match usual.take() {
+            Some(usual) => usual,
+            None => match Invocation::go_on(&mut call, object, scope, operation, arguments)? {
+                NextAttempt::At(binding, limits) => (binding, limits),
+                NextAttempt::Done(_) => return Ok(true),
+            },
+        };
         if binding.oneways != ResponseFlags::None {
             return Ok(false);
         }
-        match send_request(&binding, scope, operation, arguments, &call) {
+        match send_request(&binding, scope, operation, arguments, limits.until) {
             Ok(_) => return Ok(true),
-            Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
-        };
+            Err(failure) => {
+                Invocation::fail(&mut call, object, &binding, limits, Err(failure))?;
+            }
+        }
     }
 }
 
@@ -84,7 +143,15 @@ pub(crate) fn flush_oneways(object: &Object) -> Result<(), SystemException> {
     })
 }
 
-/// The state of a call under way.
+/// The next attempt of a call.
+enum NextAttempt {
+    /// An attempt by a binding, within limits.
+    At(Rc<Binding>, Limits),
+    /// None: the call has ended within the process.
+    Done(ReplyBody),
+}
+
+/// The state of a call under way that is not [usual](binding::usual).
 pub(super) struct Invocation {
     pub(super) key: BindingKey,
     pub(super) deadline: Cell<Deadline>,
@@ -99,7 +166,6 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// Begins a call of `object` by the binding with this key.
-    #[inline(always)]
     pub(super) fn begin(
         object: &Object,
         key: impl FnOnce(&Object, Option<Priority>) -> BindingKey,
@@ -126,27 +192,63 @@ impl Invocation {
         }
     }
 
+    /// Begins the next attempt of a call, and the call itself if that has not been done.
+    #[inline(never)]
+    fn go_on(
+        call: &mut Option<Self>,
+        object: &Object,
+        scope: &mut Scope,
+        operation: &Operation,
+        arguments: Arguments<'_>,
+    ) -> Result<NextAttempt, SystemException> {
+        let call = match call {
+            Some(call) => call,
+            None => call.insert(Self::begin(object, BindingKey::of_calls)?),
+        };
+        loop {
+            if std::mem::take(&mut call.is_at_original)
+                && !operation.oneway
+                && let Some(result) = call.call_within(object, scope, operation, arguments)?
+            {
+                return result.map(NextAttempt::Done);
+            }
+            let binding = call.bind(object)?;
+            match call.begin_attempt(&binding, operation) {
+                Ok(limits) => return Ok(NextAttempt::At(binding, limits)),
+                Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
+            };
+        }
+    }
+
+    /// Ends a call after an attempt without an answer, or prepares the next attempt. The first one
+    /// had these limits.
+    #[cold]
+    #[inline(never)]
+    fn fail(
+        call: &mut Option<Self>,
+        object: &Object,
+        binding: &Binding,
+        limits: Limits,
+        outcome: Result<Outcome, Failure>,
+    ) -> Result<(), SystemException> {
+        let call = match call {
+            Some(call) => call,
+            None => {
+                let key = BindingKey::of_calls(object, request_priority());
+                call.insert(Self::new(key, limits.deadline, Attempt::default()))
+            }
+        };
+        call.on_outcome(object, binding, outcome).map(drop)
+    }
+
     /// Binds the object for the next attempt.
-    #[inline(always)]
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
         let (explicit, deadline) = (self.attempt.is_explicit, self.deadline.get());
         binding::bind(self.key, object, explicit, deadline, &self.has_waited)
             .map_err(|exception| self.attempt.of_all_attempts(exception))
     }
 
-    /// The deadline, and the time from the beginning of the call to it; 0 if the call has waited
-    /// already.
-    #[inline]
-    fn limits(&self, binding: &Binding) -> (Deadline, u64) {
-        if self.has_waited.get() {
-            (self.limit_of_attempt(binding), 0)
-        } else {
-            (self.deadline.get(), self.whole.get())
-        }
-    }
-
     /// The deadline of an attempt, which may have a share of the call's time.
-    #[cold]
     fn limit_of_attempt(&self, binding: &Binding) -> Deadline {
         let deadline = self.deadline.get();
         let failover = binding.failover.as_deref();
@@ -191,36 +293,36 @@ impl Invocation {
         Ok((ends, within(ends.request).min(limited)))
     }
 
-    /// Begins an attempt by a binding. Returns the deadline by which its request must be sent.
+    /// Begins an attempt by a binding. Returns its limits.
     ///
     /// # Errors
     /// `TIMEOUT` if an end time has passed, and those of sending oneways that were kept before.
-    #[inline]
     pub(super) fn begin_attempt(
         &self,
         binding: &Binding,
         operation: &Operation,
-    ) -> Result<Deadline, Failure> {
-        if binding.is_special {
-            self.begin_special(binding, operation)
-        } else {
-            Ok(self.deadline.get())
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn begin_special(&self, binding: &Binding, operation: &Operation) -> Result<Deadline, Failure> {
-        let mut until = self.limit_of_attempt(binding);
+    ) -> Result<Limits, Failure> {
+        let mut until = None;
         if let Some(policies) = &binding.ends {
             let (ends, limited) = self.limit(policies)?;
             binding.present_ends.set(ends);
-            until = until.min(limited);
+            until = Some(limited);
         }
-        if binding.has_answer(operation) {
+        let deadline = self.limit_of_attempt(binding);
+        let until = until.map_or(deadline, |until| until.min(deadline));
+        if binding.buffering.is_some() && binding.has_answer(operation) {
+            self.has_waited.set(true);
             binding.connection.flush(until)?;
         }
-        Ok(until)
+        Ok(Limits {
+            until,
+            deadline,
+            whole: if self.has_waited.get() || deadline != self.deadline.get() {
+                0
+            } else {
+                self.whole.get()
+            },
+        })
     }
 
     /// Makes attempts at objects of this process. `None` is for a call that must use the transport,
@@ -228,7 +330,6 @@ impl Invocation {
     ///
     /// # Errors
     /// Those that occur before a servant is called, or after it.
-    #[inline]
     pub(super) fn call_within(
         &mut self,
         object: &Object,
@@ -247,11 +348,18 @@ impl Invocation {
         let attempt = &mut self.attempt;
         match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
             LocalCall::Done(result) => Ok(Some(result)),
-            LocalCall::Forwarded(target) => {
-                binding::forward(self.key, target, self.deadline.get())?;
-                Ok(None)
-            }
-            LocalCall::ByTransport => Ok(None),
+            unserved => self.leave_process(unserved).map(|()| None),
+        }
+    }
+
+    /// Prepares the first attempt by the transport, after attempts within the process.
+    #[cold]
+    #[inline(never)]
+    fn leave_process(&self, after: LocalCall) -> Result<(), SystemException> {
+        self.has_waited.set(true);
+        match after {
+            LocalCall::Forwarded(target) => binding::forward(self.key, target, self.deadline.get()),
+            LocalCall::ByTransport | LocalCall::Done(_) => Ok(()),
         }
     }
 
@@ -366,28 +474,39 @@ fn explain(
     }
 }
 
-/// One request and its reply.
+/// One request and its reply. Any other outcome than an answer is an error.
+#[inline(always)]
 fn exchange(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    call: &Invocation,
-) -> Result<Outcome, Failure> {
-    let request_id = send_request(binding, scope, operation, arguments, call)?;
+    limits: Limits,
+) -> Result<ReplyBody, Result<Outcome, Failure>> {
+    let request_id =
+        send_request(binding, scope, operation, arguments, limits.until).map_err(Err)?;
     let core = binding.target.core();
     core.at(Stage::Await);
-    let outcome = receive_outcome(
-        binding,
-        scope,
-        (request_id, MessageType::Reply, call.limits(binding)),
-        |parts, message, text, request_id| {
-            core.at(Stage::Understand);
-            read_reply(parts, message, text, request_id)
-        },
-    )?;
+    let connection = &binding.connection;
+    let times = (limits.deadline, limits.whole);
+    let received = connection.receive(request_id, MessageType::Reply, &mut scope.reply, times);
+    core.at(Stage::Understand);
+    let answer = match received {
+        Ok(message) => read_plain_reply(&scope.reply, message, connection.text, request_id),
+        Err(_) => None,
+    };
+    let answer = match answer {
+        Some(answer) => answer,
+        None => {
+            let reply = (request_id, MessageType::Reply, limits.deadline);
+            match read_outcome(binding, scope, received, reply, read_reply) {
+                Ok(Outcome::Answer(answer)) => answer,
+                outcome => return Err(outcome),
+            }
+        }
+    };
     core.at(Stage::Return);
-    Ok(outcome)
+    Ok(answer)
 }
 
 /// One locate request and its reply.
@@ -403,33 +522,33 @@ pub(super) fn locate(
     let request_id = connection.next_request_id();
     request::write_locate_request(binding, &mut scope.request, request_id)?;
     connection.send_for_reply(request_id, &mut scope.request, deadline)?;
-    let reply = (request_id, MessageType::LocateReply, (deadline, 0));
-    receive_outcome(binding, scope, reply, request::read_locate_reply)
+    let kind = MessageType::LocateReply;
+    let received = connection.receive(request_id, kind, &mut scope.reply, (deadline, 0));
+    let reply = (request_id, kind, deadline);
+    read_outcome(binding, scope, received, reply, request::read_locate_reply)
 }
 
-/// Receives the reply to a request: a message of this kind, which `read` reads.
-#[inline]
-fn receive_outcome(
+/// Reads the outcome in what was received for a request, by `read`, and receives again after
+/// replies to other ones.
+#[cold]
+#[inline(never)]
+fn read_outcome(
     binding: &Binding,
     scope: &mut Scope,
-    (request_id, kind, limits): (u32, MessageType, (Deadline, u64)),
-    read: impl Fn(
-        (&mut Frame, &Arena),
-        MessageHeader,
-        TextForm,
-        u32,
-    ) -> Result<Option<Outcome>, CdrError>,
+    mut received: Result<MessageHeader, Failure>,
+    (request_id, kind, deadline): (u32, MessageType, Deadline),
+    read: ReadReply,
 ) -> Result<Outcome, Failure> {
     let connection = &binding.connection;
     let mut strays = 0;
     loop {
-        let message = connection.receive(request_id, kind, &mut scope.reply, limits)?;
-        let text = connection.text;
-        let failure = match read(scope.reply_parts(), message, text, request_id) {
+        let failure = match read(scope.reply_parts(), received?, connection.text, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) if strays == MAX_STRAYS => MALFORMED,
             Ok(None) => {
                 strays += 1;
+                let times = (deadline, 0);
+                received = connection.receive(request_id, kind, &mut scope.reply, times);
                 continue;
             }
             Err(malformed) => {
@@ -446,14 +565,18 @@ fn receive_outcome(
     }
 }
 
+/// Reads the outcome in a reply with these octets, and `None` if it is not the one to this request.
+type ReadReply =
+    fn((&mut Frame, &Arena), MessageHeader, TextForm, u32) -> Result<Option<Outcome>, CdrError>;
+
+#[inline(always)]
 fn send_request(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    call: &Invocation,
+    deadline: Deadline,
 ) -> Result<u32, Failure> {
-    let deadline = call.begin_attempt(binding, operation)?;
     let core = binding.target.core();
     core.at(Stage::Marshal);
     scope.begin(core);

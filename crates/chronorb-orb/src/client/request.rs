@@ -239,29 +239,26 @@ fn protocol_of(binding: &Binding, target: &Target<'_>, operation: &[u8]) -> Prot
     binding.version.into()
 }
 
-/// Reads a reply up to its results; `None` if it is not the one to `request_id`.
-#[inline]
-pub(super) fn read_reply(
-    (frame, arena): (&mut Frame, &Arena),
+/// Reads a reply with results and without contexts to `request_id`; `None` for any other one.
+#[inline(always)]
+pub(super) fn read_plain_reply(
+    frame: &Frame,
     message: MessageHeader,
     text: TextForm,
     request_id: u32,
-) -> Result<Option<Outcome>, CdrError> {
-    if let Some(id) = ReplyHeader::id_of_plain_result(message, frame.as_slice()) {
-        let answer = Outcome::Answer(ReplyBody {
-            exception: false,
-            body: ReplyHeader::RESULT_AT,
-            endian: message.endian,
-            text,
-        });
-        return Ok((id == request_id).then_some(answer));
-    }
-    read_other_reply((frame, arena), message, text, request_id)
+) -> Option<ReplyBody> {
+    let id = ReplyHeader::id_of_plain_result(message, frame.as_slice())?;
+    (id == request_id).then_some(ReplyBody {
+        exception: false,
+        body: ReplyHeader::RESULT_AT,
+        endian: message.endian,
+        text,
+    })
 }
 
-#[cold]
+/// Reads a reply up to its results; `None` if it is not the one to `request_id`.
 #[inline(never)]
-fn read_other_reply(
+pub(super) fn read_reply(
     (frame, arena): (&mut Frame, &Arena),
     message: MessageHeader,
     text: TextForm,

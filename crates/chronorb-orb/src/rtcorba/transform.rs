@@ -70,6 +70,8 @@ impl RtOrb {
         transform: Arc<dyn PriorityTransform>,
     ) -> Result<(), SystemException> {
         let set = self.core.rt.transform.0.set(transform);
+        // Calls of bindings that were made without a transform do not ask for one.
+        self.core.rt.policies.renew_bindings();
         set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
     }
 }
@@ -79,6 +81,11 @@ impl RtOrb {
 pub(crate) struct Transform(OnceLock<Arc<dyn PriorityTransform>>);
 
 impl Transform {
+    /// Whether there is none.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.get().is_none()
+    }
+
     /// The priority to serve a request for an object at.
     ///
     /// # Errors
@@ -103,7 +110,7 @@ impl Transform {
 ///
 /// # Errors
 /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
-#[inline]
+#[inline(always)]
 pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
     match (core.rt.transform.0.get(), request_priority()) {
         (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
@@ -111,6 +118,8 @@ pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, Syst
     }
 }
 
+#[cold]
+#[inline(never)]
 fn transformed(
     core: &Arc<Core>,
     transform: &dyn PriorityTransform,

@@ -249,7 +249,7 @@ impl Input {
     }
 
     /// Updates the number of octets that the lane counts for this input.
-    fn note_kept(&mut self) {
+    pub(super) fn note_kept(&mut self) {
         self.account.set(&mut self.accounted, self.reader.kept());
     }
 }

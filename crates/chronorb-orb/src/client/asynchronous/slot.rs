@@ -256,10 +256,10 @@ impl Slot {
         if connection.announces() && owner.is_known.load(Ordering::Relaxed) {
             connection.announce_no_more();
         }
-        let deadline = call.invocation.begin_attempt(binding, &call.operation)?;
+        let limits = call.invocation.begin_attempt(binding, &call.operation)?;
         if binding.buffering.is_some() {
             // Those of synchronous calls may wait in another connection.
-            flush_oneways(&call.object, deadline)?;
+            flush_oneways(&call.object, limits.until)?;
         }
         let request_id = shared.next_request_id();
         call.state = SlotState::Sent(SentRequest {
@@ -292,7 +292,7 @@ impl Slot {
         } else {
             &mut self.request
         };
-        shared.send(request_id, message, deadline)
+        shared.send(request_id, message, limits.until)
     }
 
     /// Returns whether the call has ended, without waiting.

@@ -183,7 +183,8 @@ impl OrbPolicies {
         self.uses_ends.load(Ordering::Relaxed)
     }
 
-    /// Has all threads bind anew before their next calls, since an address is suspected.
+    /// Has all threads bind anew before their next calls, since an address is suspected, or calls
+    /// have something to do that they did not have.
     pub(crate) fn renew_bindings(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }

@@ -124,17 +124,13 @@ impl Worker {
                     continue;
                 }
             };
-            let joined = input.reader.join(message, &mut self.request)?;
-            if !input.reader.has_fragments() {
-                due = None;
-            } else if due.is_some_and(Deadline::has_passed) {
-                // A peer must not stretch the rest by sending it in small parts.
-                return Err(End::Late);
-            }
+            let joined = self.join(&mut input, message, due)?;
             let Some(Message { header, skipped }) = joined else {
-                input.refill(&mut self.request);
                 continue;
             };
+            if !input.reader.has_fragments() {
+                due = None;
+            }
             let work = connection.begin_work_with_input();
             input.idle_timeout = idle_timeout;
             if let Some(cause) = skipped {
@@ -182,20 +178,26 @@ impl Worker {
         let mut due = None;
         while !at.lane.load.has_slow() {
             let awaited = self.await_message(&stay, at.connection, input, &mut due)?;
-            let (message, more) = match awaited {
+            let (mut message, mut more) = match awaited {
                 WaitOutcome::Message { message, more } => (message, more),
                 WaitOutcome::Part => continue,
                 WaitOutcome::Idleness | WaitOutcome::Nothing => return Ok(()),
             };
-            if message.skipped.is_some() {
-                // The rest of a skipped message cannot be put back.
-                let joined = input.reader.join(message, &mut self.request)?;
-                return match joined.and_then(|joined| Some((joined.header, joined.skipped?))) {
-                    Some((header, cause)) => self.refuse_skipped(at, header, cause),
-                    None => Ok(()),
-                };
+            if message.is_part() || message.skipped.is_some() {
+                // The thread stays while a message is in parts: each turn at the reactor would cost
+                // further system calls.
+                match self.join(input, message, due)? {
+                    Some(whole) => message = whole,
+                    None => continue,
+                }
+                // The last part may have been received with the one before it.
+                more = !input.reader.pending().is_empty();
             }
-            let header = message.header;
+            let Message { header, skipped } = message;
+            if let Some(cause) = skipped {
+                // The rest of a skipped message cannot be put back.
+                return self.refuse_skipped(at, header, cause);
+            }
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
@@ -204,6 +206,28 @@ impl Worker {
             stay.has_served();
         }
         Ok(())
+    }
+
+    /// Joins a message to the parts before it, if it is a part. Returns the whole message; `None`
+    /// if parts are missing, which are `due` by a deadline.
+    #[cold]
+    #[inline(never)]
+    fn join(
+        &mut self,
+        input: &mut Input,
+        message: Message,
+        due: Option<Deadline>,
+    ) -> Result<Option<Message>, End> {
+        let joined = input.reader.join(message, &mut self.request)?;
+        if input.reader.has_fragments() && due.is_some_and(Deadline::has_passed) {
+            // A peer must not stretch the rest by sending it in small parts.
+            return Err(End::Late);
+        }
+        if joined.is_none() {
+            input.refill(&mut self.request);
+        }
+        input.note_kept();
+        Ok(joined)
     }
 
     /// Waits for the next message. `due` is the time by which the rest of a message has to arrive.

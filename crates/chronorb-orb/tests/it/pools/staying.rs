@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{PATIENCE, ProbeSkeleton, ServedProbe, add, nothing, orb_with, served_by};
+use crate::support::{
+    PATIENCE, ProbeSkeleton, ServedProbe, add, echo, nothing, orb_with, served_by,
+};
 
 /// Returns a server with this many threads, which read and serve.
 fn server_of(threads: u32, waiting: WaitPolicy) -> Orb {
@@ -63,6 +65,22 @@ fn a_thread_stays_with_a_client_that_calls_again_and_again() {
             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
         }
         assert_eq!(staying(&s.server), 1);
+    }
+}
+
+#[test]
+fn a_thread_stays_while_requests_arrive_in_fragments() {
+    for waiting in [WaitPolicy::Block, WaitPolicy::Poll] {
+        let s = served_by(server_of(2, waiting));
+        let client = orb_with(|config| config.fragment_size = 1 << 10);
+        let text = s.server.object_to_string(&s.object);
+        let object = client.string_to_object(&text).expect("the reference reads");
+        make_it_stay(&s, &object, 1);
+        for n in 0..100 {
+            let text = "fragment".repeat(n * 10);
+            assert_eq!(echo(&object, &text), Ok(text));
+            assert_eq!(staying(&s.server), 1, "after {n} requests");
+        }
     }
 }
 
