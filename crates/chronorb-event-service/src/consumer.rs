@@ -2,14 +2,16 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use chronorb::outbox::{Delivery, Outbox, OutboxLimits, OutboxThread};
 use chronorb::rtcorba::{ClientPolicy, SetOverride};
-use chronorb::{SystemException, SystemExceptionKind};
+use chronorb::{Operation, SystemException, SystemExceptionKind};
 use chronorb_events::Event;
 use chronorb_rt::PiMutex;
 
 use crate::channel::{ConnectionId, Consumer};
-use crate::event::{Body, view_of};
+use crate::event::{Body, encode, view_of};
 use crate::idl::rtec_event_comm::{self as wire, PushConsumer};
 use crate::options::PeerPolicy;
 
@@ -41,6 +43,9 @@ pub(crate) trait Evict: Send + Sync {
 pub(crate) struct RemoteConsumer {
     number: u64,
     reference: PushConsumer,
+    /// The outbox for its events, if there is one and its connection has not ended.
+    outbox: PiMutex<Option<Arc<Outbox>>>,
+    push_timeout: Duration,
     /// The reference with the time limit of checks and callbacks.
     pub(crate) check: PushConsumer,
     failures_allowed: u32,
@@ -53,7 +58,8 @@ pub(crate) struct RemoteConsumer {
 }
 
 impl RemoteConsumer {
-    /// A consumer with the time limits of the policy.
+    /// A consumer with the time limits of the policy. One whose outbox cannot be opened gets its
+    /// events without one.
     ///
     /// # Errors
     /// `INV_POLICY` for a reference whose policies contradict each other.
@@ -61,6 +67,7 @@ impl RemoteConsumer {
         number: u64,
         reference: &PushConsumer,
         peers: &PeerPolicy,
+        outboxes: Option<(&OutboxThread, OutboxLimits)>,
         owner: Weak<dyn Evict>,
     ) -> Result<Self, SystemException> {
         let limits = [
@@ -70,8 +77,12 @@ impl RemoteConsumer {
         let object = reference.as_object();
         let check = object.with_timeout(peers.check_timeout);
         let object = object.with_policy_overrides(&limits, SetOverride::Add)?;
+        let open = |(thread, limits): (&OutboxThread, _)| thread.open(&check, &PUSH, limits).ok();
+        let outbox = outboxes.and_then(open).map(Arc::new);
         Ok(Self {
             number,
+            outbox: PiMutex::new(outbox),
+            push_timeout: peers.push_timeout,
             reference: PushConsumer::unchecked_narrow(&object),
             check: PushConsumer::unchecked_narrow(&check),
             failures_allowed: peers.failures.max(1),
@@ -103,7 +114,49 @@ impl RemoteConsumer {
         self.failures.store(0, Ordering::Relaxed);
     }
 
+    /// The counts of its outbox: the events that wait, and those that were lost there.
+    pub(crate) fn outbox_counts(&self) -> (u32, u64) {
+        let outbox = self.outbox.lock().clone();
+        outbox.map_or((0, 0), |outbox| {
+            let status = outbox.status();
+            (
+                u32::try_from(status.waiting).unwrap_or(u32::MAX),
+                status.lost,
+            )
+        })
+    }
+
+    /// Sends by the outbox; `None` without one.
+    fn put(&self, set: &[Event<Body>]) -> Option<Result<(), SystemException>> {
+        let outbox = self.outbox.lock().clone()?;
+        let body = match set {
+            [event] => event.body.encoded(event, outbox.form()),
+            _ => encode(set, outbox.form()),
+        };
+        match body.and_then(|body| outbox.put(&body)) {
+            Ok(Delivery::Sent | Delivery::Waits) => Some(Ok(())),
+            Ok(Delivery::Displaced(_) | Delivery::Lost) => {
+                // The outbox counts what it has lost.
+                let stalled = outbox.status().stalled;
+                if stalled.is_some_and(|stalled| stalled >= self.push_timeout) {
+                    self.failed(TIMEOUT);
+                }
+                Some(Ok(()))
+            }
+            Err(cause) if cause.kind == SystemExceptionKind::CommFailure => {
+                // The next connection is made by the push itself.
+                self.lost.fetch_add(outbox.status().lost, Ordering::Relaxed);
+                *self.outbox.lock() = None;
+                None
+            }
+            Err(cause) => Some(Err(cause)),
+        }
+    }
+
     fn send(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
+        if let Some(sent) = self.put(set) {
+            return sent;
+        }
         if let [event] = set {
             return self.reference.push(&[view_of(event)]);
         }
@@ -120,3 +173,7 @@ impl Consumer<Body> for RemoteConsumer {
         }
     }
 }
+
+const PUSH: Operation = Operation::oneway("push");
+/// The failure of a consumer that has taken nothing for the time of a push.
+const TIMEOUT: SystemException = SystemException::no(SystemExceptionKind::Timeout, 0);

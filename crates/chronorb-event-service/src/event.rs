@@ -1,8 +1,10 @@
 //! Events: on the wire, and in the channel.
 
-use std::sync::Arc;
+use std::slice;
+use std::sync::{Arc, OnceLock};
 
 use chronorb::data::Any;
+use chronorb::{BodyForm, EncodedBody, SystemException};
 use chronorb_events::{Entry, Event, Header};
 
 use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, RtecEventDataBuf};
@@ -16,6 +18,31 @@ struct EventBody {
     recv_time: u64,
     send_time: u64,
     data: RtecEventDataBuf,
+    /// The argument of a push of the event alone, in the form of the first consumer.
+    encoded: OnceLock<EncodedBody>,
+}
+
+impl Body {
+    /// Returns the argument of a push of the event that carries it. It is encoded once for all
+    /// consumers with the same form of text.
+    pub(crate) fn encoded(
+        &self,
+        event: &Event<Self>,
+        form: BodyForm,
+    ) -> Result<EncodedBody, SystemException> {
+        let encode = || encode(slice::from_ref(event), form);
+        let Some(carried) = &self.0 else {
+            return encode();
+        };
+        if let Some(encoded) = carried.encoded.get() {
+            let fits = encoded.form() == form;
+            return if fits { Ok(encoded.clone()) } else { encode() };
+        }
+        let encoded = encode()?;
+        // Another thread may have been faster.
+        let _ = carried.encoded.set(encoded.clone());
+        Ok(encoded)
+    }
 }
 
 /// Copies an event out of a message.
@@ -24,6 +51,7 @@ pub(crate) fn event_of(event: &wire::Event<'_>) -> Event<Body> {
         recv_time: event.header.ec_recv_time,
         send_time: event.header.ec_send_time,
         data: event.data.to_owned(),
+        encoded: OnceLock::new(),
     };
     Event {
         header: header_of(&event.header),
@@ -81,11 +109,38 @@ pub(crate) fn view_of(event: &Event<Body>) -> wire::Event<'_> {
     wire::Event { header, data }
 }
 
+/// Encodes a set of events as the argument of a push.
+pub(crate) fn encode(set: &[Event<Body>], form: BodyForm) -> Result<EncodedBody, SystemException> {
+    let views: Vec<wire::Event<'_>> = set.iter().map(view_of).collect();
+    let mut body = EncodedBody::in_form(form);
+    body.renew(&|e| e.write_seq(&views))?;
+    Ok(body)
+}
+
 /// Returns the data of an event without any.
 pub(crate) fn empty_data() -> RtecEventData<'static> {
     RtecEventData {
         pad1: 0,
         payload: &[],
         any_value: Any::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_encoded_once_for_all_consumers() {
+        let data = empty_data();
+        let header = wire_header(1, 20);
+        let event = event_of(&wire::Event { header, data });
+        let encode = || event.body.encoded(&event, BodyForm::default()).unwrap();
+        let (first, second) = (encode(), encode());
+        assert_eq!(first.as_slice().as_ptr(), second.as_slice().as_ptr());
+        assert_eq!(first.len(), 52, "a set of one empty event");
+        let timer = Event::new(0, 5, Body::default());
+        let encoded = timer.body.encoded(&timer, BodyForm::default()).unwrap();
+        assert_eq!(encoded.len(), first.len());
     }
 }

@@ -24,6 +24,11 @@
 //! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
 //! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`].
 //!
+//! With [lanes](ChannelOptions::lanes) the thread of each lane filters and pushes the events of its
+//! consumers, and fires their timers, at the priority of the lane. With
+//! [outboxes](ChannelOptions::outboxes) no push waits for a consumer, and an event is encoded once
+//! for all.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
@@ -55,5 +60,5 @@ mod threads;
 
 pub use chronorb_events::{Limits, Notation, Rules};
 pub use clock::Clock;
-pub use options::{ChannelLimits, ChannelOptions, PeerPolicy, UnpublishedPolicy};
+pub use options::{ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, UnpublishedPolicy};
 pub use service::{EventServer, EventService, ServeError};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chronorb::outbox::{OutboxLimits, OutboxOverflow};
+use chronorb::rtcorba::Priority;
 use chronorb_events::{Limits, Notation, Rules};
 
 /// The options of a channel. The defaults are those of the channel of TAO, unless a field says
@@ -23,6 +25,18 @@ pub struct ChannelOptions {
     pub supplier_reconnect: bool,
     /// Whether a client that disconnects itself is called back (`-ECDisconnectCallbacks`).
     pub disconnect_callbacks: bool,
+    /// The lanes, the most urgent first: each filters and pushes the events of its consumers on a
+    /// thread of its own. Without lanes, which is the default, the thread that receives an event
+    /// also pushes it (`-ECDispatching reactive`).
+    ///
+    /// The `rt_info` of a consumer's dependencies is the number of its lane, from 1. Consumers with
+    /// another number, such as 0, belong to the last lane.
+    pub lanes: Vec<LaneOptions>,
+    /// The bounds of what waits for each consumer that is too slow. Then events are pushed without
+    /// waiting, and an event that several consumers take is encoded once. Without bounds, which is
+    /// the default, a push waits until the connection has taken it, at most for
+    /// [`PeerPolicy::push_timeout`].
+    pub outboxes: Option<OutboxLimits>,
     /// The treatment of clients that are not reached.
     pub peers: PeerPolicy,
     /// The bounds of what clients can make the channel keep.
@@ -38,8 +52,32 @@ impl Default for ChannelOptions {
             consumer_reconnect: false,
             supplier_reconnect: false,
             disconnect_callbacks: false,
+            lanes: Vec::new(),
+            outboxes: None,
             peers: PeerPolicy::default(),
             limits: ChannelLimits::default(),
+        }
+    }
+}
+
+/// A lane of a channel.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LaneOptions {
+    /// The CORBA priority of its thread and of its pushes. `None` is ordinary scheduling.
+    pub priority: Option<Priority>,
+    /// The most events that wait for the lane, at least 1. By default 1,024.
+    pub capacity: usize,
+    /// The policy for events that find so many waiting. By default the oldest is lost. Lost events
+    /// count for each consumer of the lane.
+    pub overflow: OutboxOverflow,
+}
+
+impl Default for LaneOptions {
+    fn default() -> Self {
+        Self {
+            priority: None,
+            capacity: 1024,
+            overflow: OutboxOverflow::DropOldest,
         }
     }
 }

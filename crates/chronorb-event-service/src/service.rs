@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb::outbox::OutboxThread;
 use chronorb::poa::{
     ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
 };
@@ -11,8 +12,9 @@ use chronorb::{Object, ResolveError, SystemException};
 use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread};
 use thiserror::Error;
 
-use crate::channel::Reactive;
+use crate::channel::{Dispatch, Lanes, Reactive};
 use crate::clock::{Clock, SystemClock};
+use crate::event::Body;
 use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannelSkeleton};
 use crate::idl::rtec_event_channel_admin::{ConsumerAdminSkeleton, SupplierAdminSkeleton};
 use crate::options::ChannelOptions;
@@ -65,7 +67,10 @@ pub enum ServeError {
     /// The initial reference cannot be registered.
     #[error("the initial reference of the event channel cannot be registered")]
     Name(#[from] ResolveError),
-    /// There is no thread for timers or checks.
+    /// There is no thread for outboxes.
+    #[error("the outboxes of the event channel have no thread: {0}")]
+    Outboxes(SystemException),
+    /// There is no thread for timers, checks or a lane.
     #[error("a thread of the event channel cannot be made")]
     Thread(#[from] SpawnError),
 }
@@ -132,9 +137,25 @@ impl EventServer {
         };
         let is_virtual = self.clock.is_some();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let dispatch = Box::new(Reactive::new(clock.clone(), PATIENCE));
+        let orb = poa.orb();
+        let lanes = &self.options.lanes;
+        let has_lanes = !lanes.is_empty();
+        let dispatch: Box<dyn Dispatch<Body>> = if has_lanes {
+            Box::new(Lanes::start(lanes, &orb, &clock, is_virtual, PATIENCE)?)
+        } else {
+            Box::new(Reactive::new(clock.clone(), PATIENCE))
+        };
+        let mut outboxes = Vec::new();
+        if self.options.outboxes.is_some() {
+            let priorities = lanes.iter().map(|lane| lane.priority);
+            let without_lanes = (!has_lanes).then_some(None);
+            for priority in priorities.chain(without_lanes) {
+                let thread = OutboxThread::start(&orb, priority);
+                outboxes.push(thread.map_err(ServeError::Outboxes)?);
+            }
+        }
         let period = self.options.peers.check_period;
-        let channel = Channel::new(self.options, clock, poas, dispatch);
+        let channel = Channel::new(self.options, clock, poas, dispatch, outboxes.into());
         own.activate_object_with_id(
             ObjectId::from(CONSUMER_ADMIN_ID),
             ConsumerAdminSkeleton::new(AdminServant(channel.clone())),
@@ -154,7 +175,7 @@ impl EventServer {
             checks: PiMutex::new(Checks::default()),
             threads: Vec::new(),
         };
-        if !is_virtual {
+        if !is_virtual && !has_lanes {
             service.threads.push(start_timers(service.channel.clone())?);
         }
         if let Some(period) = period {
@@ -209,6 +230,12 @@ impl EventService {
     pub fn run_timers(&self) -> Option<u64> {
         self.channel.dispatch.expire();
         self.channel.dispatch.next_due()
+    }
+
+    /// Waits until the events that the channel has taken are pushed, at most for `limit`. Returns
+    /// whether they are. Without lanes they always are. Those in outboxes may still wait there.
+    pub fn flush(&self, limit: Duration) -> bool {
+        self.channel.dispatch.flush(Deadline::after(limit))
     }
 
     /// Checks all clients once, as the thread of the channel does regularly: clients that were

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{SystemException, SystemExceptionKind};
 use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
@@ -27,6 +28,8 @@ pub(crate) struct Channel {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poas: Poas,
     pub(crate) dispatch: Box<dyn Dispatch<Body>>,
+    /// The threads of the outboxes of each lane. There are none if consumers have no outboxes.
+    outboxes: Box<[OutboxThread]>,
     pub(crate) clients: PiMutex<Clients>,
     pub(crate) observers: Observers,
     /// Advances when the next timer may be due earlier, and at the end.
@@ -102,6 +105,7 @@ impl Channel {
         clock: Arc<dyn Clock>,
         poas: Poas,
         dispatch: Box<dyn Dispatch<Body>>,
+        outboxes: Box<[OutboxThread]>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             made: clock.now(),
@@ -109,6 +113,7 @@ impl Channel {
             clock,
             poas,
             dispatch,
+            outboxes,
             clients: PiMutex::default(),
             observers: Observers::default(),
             timers: Gate::new(0),
@@ -166,12 +171,17 @@ impl Channel {
         let leaves = program.leaves();
         let program = Arc::new(program);
         let owner: Weak<dyn Evict> = self.this.clone();
-        let consumer = RemoteConsumer::new(number, consumer, &self.options.peers, owner)?;
+        let lane = self.lane_of(qos);
+        let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
+        let consumer = RemoteConsumer::new(number, consumer, &self.options.peers, outboxes, owner)?;
         let consumer = Arc::new(consumer);
         let mut clients = self.clients.lock();
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
         let (id, before) = match &record.connection {
-            None => (self.dispatch.connect(consumer.clone(), program), None),
+            None => {
+                let id = self.dispatch.connect(lane, consumer.clone(), program);
+                (id, None)
+            }
             Some(before) if self.options.consumer_reconnect => {
                 self.dispatch
                     .reconnect(before.id, consumer.clone(), program);
@@ -200,6 +210,15 @@ impl Channel {
         self.timers.advance();
         tell(Level::Info, "connected an event consumer", number, &filter);
         Ok(())
+    }
+
+    /// The lane of a consumer: the first number of its dependencies that is not 0, from 1.
+    fn lane_of(&self, qos: &ConsumerQOS<'_>) -> usize {
+        let last = self.options.lanes.len().saturating_sub(1);
+        let mut infos = qos.dependencies.iter().map(|dependency| dependency.rt_info);
+        let info = infos.find(|info| *info != 0).unwrap_or(0);
+        let lane = usize::try_from(info.wrapping_sub(1)).unwrap_or(last);
+        lane.min(last)
     }
 
     /// Reads and compiles a subscription.
@@ -345,8 +364,10 @@ impl Channel {
     pub(crate) fn counts(&self, id: ConnectionId, consumer: &RemoteConsumer) -> ConnectionCounts {
         let mut counts = self.dispatch.counts(id).unwrap_or_default();
         let failed = consumer.lost.load(Ordering::Relaxed);
-        counts.events = counts.events.saturating_sub(failed);
-        counts.lost += failed;
+        let (waiting, dropped) = consumer.outbox_counts();
+        counts.events = counts.events.saturating_sub(failed + dropped);
+        counts.lost += failed + dropped;
+        counts.queued += waiting;
         counts
     }
 
@@ -424,6 +445,7 @@ impl Channel {
             let _ = call.wait();
         }
         self.life.set(DESTROYED);
+        self.dispatch.stop();
         self.timers.advance();
         tell(Level::Info, "destroyed an event channel", 0, &"");
         Ok(())
@@ -435,6 +457,7 @@ impl Channel {
     pub(crate) fn stop(&self) {
         // A channel that was destroyed stays so.
         let _ = self.life.compare_set(RUNNING, STOPPED);
+        self.dispatch.stop();
         self.observers.clear();
         self.timers.advance();
     }

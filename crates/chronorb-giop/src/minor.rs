@@ -148,6 +148,8 @@ minors! {
     ImpLimit: TOO_MANY_REPLY_OCTETS = CHRONORB | 7,
         "replies that were not fetched need more memory than those of a connection may";
     ImpLimit: TOO_MUCH_WORK = CHRONORB | 8, "the message takes more work than its size allows";
+    ImpLimit: TOO_MANY_DISTRIBUTABLE_THREADS = CHRONORB | 9,
+        "a thread has too many distributable threads within each other";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
     Transient: TOO_MANY_PENDING = CHRONORB | 2,
@@ -163,6 +165,8 @@ minors! {
         "the manager of the object adapter is inactive";
     IntfRepos: NO_INTERFACE_REPOSITORY = CHRONORB | 1, "there is no interface repository";
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
+    BadInvOrder: NO_SCHEDULING_SEGMENT = CHRONORB | 5,
+        "the calling thread is in no scheduling segment";
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4,
         "object adapters are still served by the thread pool";
     InvPolicy: NO_ENDPOINT_TO_TELL = CHRONORB | 1,
@@ -193,6 +197,8 @@ minors! {
         "the connection has ended, and the rebind policy forbids to make another";
     Marshal: INVALID_FIXED = CHRONORB | 14, "a fixed-point value is not valid";
     BadParam: VALUE_OUT_OF_RANGE = CHRONORB | 1, "a value is outside of the range of its type";
+    BadParam: WRONG_SEGMENT_NAME = CHRONORB | 2,
+        "another scheduling segment than the named one is the innermost";
     BadTypecode: INVALID_TYPE_CODE = CHRONORB | 1, "a type code is not valid";
     BadTypecode: WRONG_TYPE_IN_ANY = CHRONORB | 2, "an any holds a value of another type";
     NoImplement: OPAQUE_VALUE_IN_ANY = CHRONORB | 1,

@@ -26,6 +26,8 @@ use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::SchedulingState;
 #[cfg(feature = "schedule")]
 use crate::schedule::{ActiveSchedule, Meter};
 use crate::server::{MainThread, ServerState};
@@ -50,6 +52,9 @@ pub(crate) struct Core {
     pub(crate) main: MainThread,
     pub(crate) initial_references: InitialReferences,
     pub(crate) client: ClientState,
+    /// The scheduler of distributable threads.
+    #[cfg(feature = "distributable-threads")]
+    pub(crate) scheduling: SchedulingState,
     /// The schedule that it has started with.
     #[cfg(feature = "schedule")]
     pub(crate) schedule: OnceLock<ActiveSchedule>,
@@ -87,6 +92,8 @@ impl Core {
         #[cfg(feature = "schedule")]
         let meter = Meter::of(&mut config, &incidents);
         Arc::new(Self {
+            #[cfg(feature = "distributable-threads")]
+            scheduling: SchedulingState::new(incarnation),
             #[cfg(feature = "schedule")]
             schedule: OnceLock::new(),
             #[cfg(feature = "schedule")]

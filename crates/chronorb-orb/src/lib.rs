@@ -45,6 +45,8 @@ mod profile;
 mod protocol;
 mod room;
 pub mod rtcorba;
+#[cfg(feature = "distributable-threads")]
+pub mod rtscheduling;
 #[cfg(feature = "schedule")]
 pub mod schedule;
 mod scope;

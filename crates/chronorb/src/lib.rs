@@ -89,6 +89,7 @@
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `schedule` | on | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
+//! | `distributable-threads` | on | scheduling segments that calls carry to other processes, and schedulers: `rtscheduling` |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `monitor-client` | off | reading the reports of monitors, as `chronorb top` does |
@@ -120,6 +121,8 @@ pub use chronorb_orb::monitor;
 pub use chronorb_orb::outbox;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
+#[cfg(feature = "distributable-threads")]
+pub use chronorb_orb::rtscheduling;
 #[cfg(feature = "schedule")]
 pub use chronorb_orb::schedule;
 pub use chronorb_orb::values;

@@ -1,12 +1,15 @@
 //! The part of a channel between its proxies and its consumers: filters, and the threads that push.
 
 mod gate;
+mod lanes;
 mod reactive;
 
 use std::sync::Arc;
 
 use chronorb_events::{Event, Program};
+use chronorb_rt::Deadline;
 
+pub(crate) use lanes::Lanes;
 pub(crate) use reactive::Reactive;
 
 /// A consumer, as the channel pushes to it.
@@ -36,8 +39,13 @@ pub(crate) struct ConnectionCounts {
 ///
 /// The events of one supplier reach a consumer in order.
 pub(crate) trait Dispatch<B>: Send + Sync {
-    /// Connects a consumer. Its timers count from now.
-    fn connect(&self, consumer: Arc<dyn Consumer<B>>, program: Arc<Program>) -> ConnectionId;
+    /// Connects a consumer to a lane, by its number. Its timers count from now.
+    fn connect(
+        &self,
+        lane: usize,
+        consumer: Arc<dyn Consumer<B>>,
+        program: Arc<Program>,
+    ) -> ConnectionId;
 
     /// Replaces a connected consumer and its program. Each event is filtered by one of the two.
     /// Returns whether the connection is there.
@@ -66,6 +74,13 @@ pub(crate) trait Dispatch<B>: Send + Sync {
 
     /// Fires the timers that are due.
     fn expire(&self);
+
+    /// Waits until the events that were taken are pushed, at most until the deadline. Returns
+    /// whether they are.
+    fn flush(&self, deadline: Deadline) -> bool;
+
+    /// Ends the threads of the dispatching. Later events are dropped.
+    fn stop(&self);
 
     /// Returns the counts of a connected consumer.
     fn counts(&self, id: ConnectionId) -> Option<ConnectionCounts>;

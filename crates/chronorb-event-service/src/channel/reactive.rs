@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_events::{Event, Lane, Program, SubscriptionId};
-use chronorb_rt::PiMutex;
+use chronorb_rt::{Deadline, PiMutex};
 
 use super::gate::PushGate;
 use super::{ConnectionCounts, ConnectionId, Consumer, Dispatch};
@@ -152,7 +152,12 @@ impl<B: Clone + Default> State<B> {
 }
 
 impl<B: Clone + Default + Send + Sync> Dispatch<B> for Reactive<B> {
-    fn connect(&self, consumer: Arc<dyn Consumer<B>>, program: Arc<Program>) -> ConnectionId {
+    fn connect(
+        &self,
+        _: usize,
+        consumer: Arc<dyn Consumer<B>>,
+        program: Arc<Program>,
+    ) -> ConnectionId {
         let mut state = self.state.lock();
         let id = ConnectionId(state.next_id);
         state.next_id += 1;
@@ -229,6 +234,13 @@ impl<B: Clone + Default + Send + Sync> Dispatch<B> for Reactive<B> {
         let now = self.clock.now();
         self.dispatch(|lane, deliver| lane.expire(now, deliver));
     }
+
+    fn flush(&self, _: Deadline) -> bool {
+        // A push has returned when its events are pushed.
+        true
+    }
+
+    fn stop(&self) {}
 
     fn counts(&self, id: ConnectionId) -> Option<ConnectionCounts> {
         let state = self.state.lock();

@@ -4,6 +4,7 @@ mod correlation;
 mod filters;
 mod lifecycle;
 mod observers;
+mod outboxes;
 mod peers;
 mod statistics;
 mod support;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chronorb::config::{ConnectionStrategy, OrbConfig};
 use chronorb::data::{Any, AnyBuf};
+use chronorb::outbox::OutboxLimits;
 use chronorb::prelude::*;
 use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
 use chronorb_event_service::idl::rtec_base::{
@@ -20,7 +21,9 @@ use chronorb_event_service::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
     PushSupplier, PushSupplierOwnedServant, PushSupplierSkeleton, RtecEventData,
 };
-use chronorb_event_service::{ChannelOptions, Clock, EventServer, EventService, PeerPolicy, Rules};
+use chronorb_event_service::{
+    ChannelOptions, Clock, EventServer, EventService, LaneOptions, PeerPolicy, Rules,
+};
 use chronorb_events::{Entry, Filter, write_entries};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
@@ -45,19 +48,36 @@ pub(crate) enum Clients {
 /// Runs a test for both places of the clients.
 pub(crate) fn everywhere(test: impl Fn(Fixture)) {
     for clients in [Clients::Collocated, Clients::Remote] {
-        test(Fixture::new(clients, ChannelOptions::default()));
+        for options in dispatchings() {
+            test(Fixture::new(clients, options));
+        }
     }
+}
+
+/// The ways of dispatching: on the thread that receives an event, on lanes, and on lanes with
+/// outboxes.
+fn dispatchings() -> [ChannelOptions; 3] {
+    let lanes = ChannelOptions {
+        lanes: vec![LaneOptions::default(); 2],
+        ..ChannelOptions::default()
+    };
+    let outboxes = ChannelOptions {
+        outboxes: Some(OutboxLimits::default()),
+        ..lanes.clone()
+    };
+    [ChannelOptions::default(), lanes, outboxes]
 }
 
 /// Runs a test for both places of the clients and both rules of correlation.
 pub(crate) fn everywhere_by(test: impl Fn(Fixture, Rules)) {
     for clients in [Clients::Collocated, Clients::Remote] {
         for rules in [Rules::Corrected, Rules::Tao] {
-            let options = ChannelOptions {
-                rules,
-                ..ChannelOptions::default()
-            };
-            test(Fixture::new(clients, options), rules);
+            for options in dispatchings() {
+                test(
+                    Fixture::new(clients, ChannelOptions { rules, ..options }),
+                    rules,
+                );
+            }
         }
     }
 }
@@ -178,6 +198,7 @@ impl Fixture {
         while self.service.statistics().received < all {
             thread::yield_now();
         }
+        assert!(self.service.flush(LONG), "the lanes work");
     }
 
     /// Sets the time, and fires each timer at its time.

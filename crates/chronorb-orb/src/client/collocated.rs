@@ -169,6 +169,11 @@ fn serve_directly<'b>(
     operation: &Operation,
     body: &mut (dyn Body<Output = ()> + 'b),
 ) -> Option<Result<(), SystemException>> {
+    // The ends of a call are scheduling points, which calls that are marshalled have.
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return None;
+    }
     // After the end of the ORB, the marshalled call fails.
     core.check_running().ok()?;
     let propagated = match onward_priority(core) {

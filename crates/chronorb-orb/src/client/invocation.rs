@@ -37,6 +37,10 @@ pub(crate) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return super::segment::invoke(object, scope, operation, arguments);
+    }
     object.core().at(Stage::Bind);
     let mut object = object;
     let (mut usual, mut call) = (None, None);
@@ -112,6 +116,21 @@ pub(crate) fn invoke_oneway(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<bool, SystemException> {
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return super::segment::invoke_oneway(object, scope, operation, arguments);
+    }
+    send_oneway(object, scope, operation, arguments)
+}
+
+/// Sends the request of a oneway operation as [`invoke_oneway`] does, for any thread.
+#[inline]
+pub(super) fn send_oneway(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<bool, SystemException> {
     let mut usual = binding::usual(object);
     let mut call = None;
     loop {
@@ -144,7 +163,7 @@ pub(crate) fn flush_oneways(object: &Object) -> Result<(), SystemException> {
 }
 
 /// The next attempt of a call.
-enum NextAttempt {
+pub(super) enum NextAttempt {
     /// An attempt by a binding, within limits.
     At(Rc<Binding>, Limits),
     /// None: the call has ended within the process.
@@ -194,7 +213,7 @@ impl Invocation {
 
     /// Begins the next attempt of a call, and the call itself if that has not been done.
     #[inline(never)]
-    fn go_on(
+    pub(super) fn go_on(
         call: &mut Option<Self>,
         object: &Object,
         scope: &mut Scope,
@@ -224,7 +243,7 @@ impl Invocation {
     /// had these limits.
     #[cold]
     #[inline(never)]
-    fn fail(
+    pub(super) fn fail(
         call: &mut Option<Self>,
         object: &Object,
         binding: &Binding,
@@ -476,7 +495,7 @@ fn explain(
 
 /// One request and its reply. Any other outcome than an answer is an error.
 #[inline(always)]
-fn exchange(
+pub(super) fn exchange(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,

@@ -15,6 +15,8 @@ mod invocation;
 mod oneway_path;
 mod request;
 mod route;
+#[cfg(feature = "distributable-threads")]
+mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;

@@ -12,8 +12,8 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::{
     AddressingDisposition, EndTimes, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
-    ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
-    encode_locate_request, encode_request, finish_message, minor, start_message,
+    SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target, Version,
+    contexts, encode_locate_request, encode_request, finish_message, minor, start_message,
 };
 
 use super::attempt::{DISCARDED, Outcome};
@@ -21,6 +21,8 @@ use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -163,7 +165,8 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let mut list = [ServiceContext { id: 0, data: &[] }; 5];
+    let scheduling = outgoing();
+    let mut list = [ServiceContext { id: 0, data: &[] }; 6];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -186,6 +189,9 @@ fn write_header(
     }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
+    }
+    if let Some(data) = &scheduling {
+        add(contexts::SCHEDULING, data);
     }
     if !ends.is_empty() {
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
@@ -336,6 +342,8 @@ struct HeaderForm {
     is_lite: bool,
     announces: bool,
     proposes: bool,
+    /// Whether it has a context of scheduling, whose content differs for each request.
+    is_scheduled: bool,
 }
 
 impl HeaderForm {
@@ -346,6 +354,7 @@ impl HeaderForm {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
+            is_scheduled: sends_context(),
         }
     }
 }
@@ -368,6 +377,8 @@ struct PreparedHeader {
     end: u32,
     /// The position of the request's id in it.
     id_at: u32,
+    /// The position of the context of scheduling in it; 0 if it has none.
+    scheduling_at: u32,
 }
 
 impl PreparedHeaders {
@@ -407,6 +418,9 @@ impl PreparedHeaders {
         frame.extend_from_slice(&self.table.borrow().octets[start..start + len])?;
         let id = &mut frame.as_mut_slice()[id_at..id_at + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
+        if form.is_scheduled {
+            write_scheduling(frame, header.scheduling_at as usize);
+        }
         Ok(Some(header.end as usize))
     }
 
@@ -428,13 +442,22 @@ impl PreparedHeaders {
         let Some(id_at) = id_at else {
             return;
         };
+        let scheduling_at = if form.is_scheduled {
+            match position_of_scheduling(header.as_slice()) {
+                Some(at) => at,
+                None => return,
+            }
+        } else {
+            0
+        };
         let mut table = self.table.borrow_mut();
         let key = header_key(operation, form);
         if table.by_name.len() >= MAX_OPERATIONS || table.by_name.contains_key(&key) {
             return;
         }
-        let numbers = [table.octets.len(), header.len(), end, id_at].map(u32::try_from);
-        let [Ok(start), Ok(len), Ok(end), Ok(id_at)] = numbers else {
+        let start = table.octets.len();
+        let numbers = [start, header.len(), end, id_at, scheduling_at].map(u32::try_from);
+        let [Ok(start), Ok(len), Ok(end), Ok(id_at), Ok(scheduling_at)] = numbers else {
             return;
         };
         table.octets.extend_from_slice(header.as_slice());
@@ -443,6 +466,7 @@ impl PreparedHeaders {
             len,
             end,
             id_at,
+            scheduling_at,
         };
         table.by_name.insert(key, header);
     }
@@ -457,10 +481,43 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
         form.is_lite,
         form.announces,
         form.proposes,
+        form.is_scheduled,
     ];
     let flags = flags.into_iter().enumerate();
     let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
-    (name.as_ptr().addr(), name.len() * 16 + flags)
+    (name.as_ptr().addr(), name.len() * 32 + flags)
+}
+
+/// Writes the context of scheduling into a header, at its position.
+#[inline(never)]
+fn write_scheduling(frame: &mut Frame, at: usize) {
+    if let Some(data) = outgoing() {
+        frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
+    }
+}
+
+/// The position of the context of scheduling in a header that has just been written. A context is
+/// its id, its length, and its content, in this machine's byte order.
+#[cold]
+fn position_of_scheduling(header: &[u8]) -> Option<usize> {
+    let len = SchedulingContext::LEN;
+    let mut start = [0; 8];
+    start[..4].copy_from_slice(&contexts::SCHEDULING.to_ne_bytes());
+    start[4..].copy_from_slice(&(len as u32).to_ne_bytes());
+    let found = header.windows(8).position(|octets| octets == start)? + 8;
+    (found + len <= header.len()).then_some(found)
+}
+
+/// The context of scheduling of a request: none without distributable threads.
+#[cfg(not(feature = "distributable-threads"))]
+const fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
+    None
+}
+
+/// Whether requests of this thread carry a context of scheduling.
+#[cfg(not(feature = "distributable-threads"))]
+const fn sends_context() -> bool {
+    false
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

@@ -94,6 +94,9 @@ incidents! {
     /// An operation that used more processor time than its budget; the number is that of the
     /// nanoseconds above it.
     Overrun => "overrun",
+    /// Scheduling segments that a servant has left open; the ORB has ended them. The number is
+    /// theirs.
+    OpenSegments => "open segments",
     /// The end of a budget cannot be noticed while its operation runs, so that its thread is not
     /// lowered.
     UnenforcedBudget => "unenforced budget",
@@ -173,6 +176,7 @@ impl Incident {
                 "its end time has passed; the client gets TIMEOUT (-ORBClockSkew)"
             }
             Self::LostOneways => "their connection has ended",
+            Self::OpenSegments => "the ORB has ended them after the operation",
             Self::PanickedApplication => "the connection is closed",
             Self::ListenPointRefused => "the address is not called on the client's connection",
             Self::EndedLane => "its connections are closed",

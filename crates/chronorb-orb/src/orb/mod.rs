@@ -30,6 +30,8 @@ use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{Scheduler, SchedulingCurrent};
 #[cfg(feature = "schedule")]
 use crate::schedule::{
     ActiveSchedule, ClientScheduler, LoadedSchedule, ServerScheduler, StartError,
@@ -191,6 +193,32 @@ impl Orb {
     /// The priority of the calling thread.
     pub fn rt_current(&self) -> RtCurrent {
         RtCurrent::new(self.core.clone())
+    }
+
+    /// The distributable thread and the segments of the calling thread, `RTScheduler_Current` in
+    /// the standard.
+    #[cfg(feature = "distributable-threads")]
+    pub fn scheduling_current(&self) -> SchedulingCurrent {
+        SchedulingCurrent::new(self.core.clone())
+    }
+
+    /// The scheduler of distributable threads, `RTScheduler` in the standard.
+    #[cfg(feature = "distributable-threads")]
+    pub fn scheduler(&self) -> Arc<dyn Scheduler> {
+        self.core.scheduling.shared_scheduler()
+    }
+
+    /// Sets the scheduler of distributable threads, once, before the first segment begins.
+    ///
+    /// # Errors
+    /// `BAD_INV_ORDER` if it was set before.
+    #[cfg(feature = "distributable-threads")]
+    pub fn set_scheduler(&self, scheduler: Arc<dyn Scheduler>) -> Result<(), SystemException> {
+        if self.core.scheduling.set_scheduler(scheduler) {
+            Ok(())
+        } else {
+            Err(SystemException::no(SystemExceptionKind::BadInvOrder, 0))
+        }
     }
 
     /// The last failure of the calling thread whose cause is known: the address and the operating

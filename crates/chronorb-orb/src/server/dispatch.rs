@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
@@ -134,6 +135,17 @@ impl Context<'_> {
         let served = match known.propagated {
             Ok(propagated) => {
                 let (arena, thread) = (self.arena, self.thread);
+                #[cfg(feature = "distributable-threads")]
+                match known.scheduling {
+                    None => request.serve(arena, thread, propagated, &mut arguments, &mut reply),
+                    Some(content) => request.serve_in_thread(
+                        content,
+                        (arena, thread, propagated),
+                        &mut arguments,
+                        &mut reply,
+                    ),
+                }
+                #[cfg(not(feature = "distributable-threads"))]
                 request.serve(arena, thread, propagated, &mut arguments, &mut reply)
             }
             Err(exception) => Err(exception.into()),
@@ -284,17 +296,24 @@ impl Context<'_> {
 }
 
 /// The requests that the service contexts of a request make of the server.
-struct KnownContexts {
+struct KnownContexts<'a> {
+    /// The content of the context of scheduling.
+    #[cfg(feature = "distributable-threads")]
+    scheduling: Option<&'a [u8]>,
     /// The priority of the request, or the exception that a malformed context causes.
     propagated: Result<Option<Priority>, SystemException>,
     /// The priority, for the reply.
     echo: Option<[u8; 4]>,
     /// Whether the reply agrees to GIOPlite.
     agrees: bool,
+    of_request: PhantomData<&'a ()>,
 }
 
-impl KnownContexts {
+impl<'a> KnownContexts<'a> {
     const NONE: Self = Self {
+        #[cfg(feature = "distributable-threads")]
+        scheduling: None,
+        of_request: PhantomData,
         propagated: Ok(None),
         echo: None,
         agrees: false,
@@ -305,7 +324,7 @@ impl KnownContexts {
     fn read(
         core: &Core,
         connection: &ServerConnection,
-        header: &RequestHeader<'_>,
+        header: &RequestHeader<'a>,
         message: MessageHeader,
     ) -> Self {
         let known = ContextIndex::of(header.contexts);
@@ -320,6 +339,9 @@ impl KnownContexts {
             propagated: announced.and(priority),
             echo: echo.map(|priority| contexts::encode_priority(priority.value())),
             agrees: agree_to_lite(core, connection, header),
+            #[cfg(feature = "distributable-threads")]
+            scheduling: known.scheduling,
+            of_request: PhantomData,
         }
     }
 }
@@ -549,6 +571,39 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// Serves the request as [`serve`](Self::serve) does, within the distributable thread of its
+    /// context.
+    #[cfg(feature = "distributable-threads")]
+    #[cold]
+    #[inline(never)]
+    fn serve_in_thread(
+        &self,
+        content: &[u8],
+        (arena, thread, propagated): (&'a Arena, &Thread, Option<Priority>),
+        arguments: &mut Option<Decoder<'a>>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), UpcallError> {
+        use crate::rtscheduling::{Answer, host};
+        let hosted = host(self.core, content, propagated)?;
+        let served = self.serve(arena, thread, propagated, arguments, reply);
+        let Some(hosted) = hosted else {
+            return served;
+        };
+        let answer = match &served {
+            Ok(()) => Answer::Reply,
+            Err(UpcallError::Exception(exception)) => Answer::Exception(*exception),
+            Err(UpcallError::Forward(_)) => Answer::Other,
+            // Another thread continues it, or this one does later.
+            Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => return served,
+        };
+        match hosted.finish(answer) {
+            // The client has an answer already, or has it in part.
+            Err(_) if reply.is_sent() => served,
+            Err(cancelled) => Err(cancelled.into()),
+            Ok(()) => served,
+        }
+    }
+
     /// Answers a request whose target is not here, if the answer is not the exception itself.
     #[cold]
     fn conclude_unserved(
@@ -587,6 +642,8 @@ struct ContextIndex<'a> {
     one_at_a_time: bool,
     priority: Option<&'a [u8]>,
     policies: Option<&'a [u8]>,
+    #[cfg(feature = "distributable-threads")]
+    scheduling: Option<&'a [u8]>,
 }
 
 impl<'a> ContextIndex<'a> {
@@ -602,6 +659,8 @@ impl<'a> ContextIndex<'a> {
                 }
                 contexts::RT_CORBA_PRIORITY => &mut this.priority,
                 contexts::INVOCATION_POLICIES => &mut this.policies,
+                #[cfg(feature = "distributable-threads")]
+                contexts::SCHEDULING => &mut this.scheduling,
                 _ => continue,
             };
             place.get_or_insert(context.data);

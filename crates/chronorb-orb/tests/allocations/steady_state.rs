@@ -6,7 +6,7 @@ use chronorb_orb::codegen::v1::reply_error;
 use chronorb_orb::poa::{AuthorizationRequest, Policy, PriorityModel};
 use chronorb_orb::rtcorba::{ClientPolicy, Lane, Priority, SetOverride, ThreadpoolLanes};
 use chronorb_orb::{
-    Call, Object, OrbConfig, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy,
+    Call, Object, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy,
 };
 use chronorb_rt::{allocations, lock_operations, page_faults};
 use chronorb_transport::parse_endpoints;
@@ -128,6 +128,44 @@ fn nor_with_end_times() {
     }
 }
 
+/// A servant that returns the counters of its thread, from within a scheduling segment.
+#[cfg(feature = "distributable-threads")]
+struct NestedCounter;
+
+#[cfg(feature = "distributable-threads")]
+impl Skeleton for NestedCounter {
+    fn repository_id(&self) -> &'static str {
+        "IDL:Test/Counter:1.0"
+    }
+
+    fn is_a(&self, _: &str) -> bool {
+        false
+    }
+
+    fn dispatch<'a>(
+        &self,
+        call: &Call<'a>,
+        operation: &[u8],
+        d: &mut Decoder<'a>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException> {
+        let current = call.orb().scheduling_current();
+        let segment = current.segment("nested", None, None);
+        let _segment = segment.expect("the request has brought a thread");
+        Counter.dispatch(call, operation, d, reply)
+    }
+}
+
+#[cfg(feature = "distributable-threads")]
+#[test]
+fn nor_within_segments_on_both_sides() {
+    let enter = |client: &Orb| client.scheduling_current().segment("root", None, None).ok();
+    for lite in LITE_OR_NOT {
+        let conditions = ("iiop://127.0.0.1:0", *lite, false);
+        nothing_gratuitous_happens_at(NestedCounter, conditions, &[], &enter);
+    }
+}
+
 /// Checks the law, by GIOPlite or GIOP, with or without access rules on both sides and an
 /// authorizer, and with policies of the client.
 fn nothing_gratuitous_happens(
@@ -135,6 +173,18 @@ fn nothing_gratuitous_happens(
     lite: bool,
     is_guarded: bool,
     of_client: &[ClientPolicy],
+) {
+    let conditions = (endpoint, lite, is_guarded);
+    nothing_gratuitous_happens_at(Counter, conditions, of_client, &|_| None::<()>);
+}
+
+/// Checks the law as [`nothing_gratuitous_happens`] does, for a servant, and with what the client's
+/// thread has for the time of the calls.
+fn nothing_gratuitous_happens_at<T>(
+    servant: impl Skeleton,
+    (endpoint, lite, is_guarded): (&str, bool, bool),
+    of_client: &[ClientPolicy],
+    enter: &dyn Fn(&Orb) -> Option<T>,
 ) {
     let _alone = alone();
     let priority = Priority::new(20_000).expect("not negative");
@@ -163,7 +213,7 @@ fn nothing_gratuitous_happens(
     let poa = root
         .create_poa("rt", Some(root.manager()), &policies)
         .expect("they agree");
-    let object = poa.serve(Counter).expect("it activates");
+    let object = poa.serve(servant).expect("it activates");
     if is_guarded {
         poa.set_authorizer(|request: &AuthorizationRequest<'_>| {
             let peer = request.peer().and_then(|peer| peer.address());
@@ -188,6 +238,7 @@ fn nothing_gratuitous_happens(
         .expect("the reference reads")
         .with_policy_overrides(of_client, SetOverride::Set)
         .expect("one of each kind");
+    let _entered = enter(&client);
     let values: Arc<[f64]> = (0..200).map(f64::from).collect();
 
     // The first calls connect, and fault in what they touch.

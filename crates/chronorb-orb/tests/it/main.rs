@@ -124,6 +124,14 @@ mod rtcorba {
     mod object_priorities;
 }
 
+#[cfg(feature = "distributable-threads")]
+mod rtscheduling {
+    mod cancel;
+    mod hops;
+    mod nodes;
+    mod segments;
+}
+
 mod server {
     #[cfg(feature = "access")]
     mod access;

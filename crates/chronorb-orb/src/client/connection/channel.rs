@@ -117,27 +117,33 @@ impl Drop for SharedOwner {
     }
 }
 
+/// The link of a connection of one thread, which another thread may end to interrupt a wait.
+#[cfg(feature = "distributable-threads")]
+type OwnLink = Arc<Link>;
+#[cfg(not(feature = "distributable-threads"))]
+type OwnLink = Link;
+
 /// A connection of one thread alone: no lock, no sharing.
 pub(in crate::client) struct ExclusiveConnection {
-    link: Link,
+    link: OwnLink,
     next_request: Cell<u32>,
     reader: RefCell<ReplyReader>,
 }
 
 impl ExclusiveConnection {
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
     pub(super) fn new(
         transport: Box<dyn Connection>,
         permit: ConnectionPermit,
         config: &OrbConfig,
     ) -> Self {
+        let (waiting, kind) = (config.client_wait, ChannelKind::Exclusive);
+        let link = Link::new(transport, permit, config, waiting, kind);
         Self {
-            link: Link::new(
-                transport,
-                permit,
-                config,
-                config.client_wait,
-                ChannelKind::Exclusive,
-            ),
+            #[cfg(feature = "distributable-threads")]
+            link: Arc::new(link),
+            #[cfg(not(feature = "distributable-threads"))]
+            link,
             next_request: Cell::new(first_request_id()),
             reader: RefCell::new(ReplyReader::new(
                 config,
@@ -507,6 +513,15 @@ impl ClientConnection {
             }
         }
         received
+    }
+
+    /// The link whose end interrupts a wait of the thread, if no other thread uses it.
+    #[cfg(feature = "distributable-threads")]
+    pub(in crate::client) fn interruptible(&self) -> Option<&Arc<Link>> {
+        match &self.channel {
+            Channel::Exclusive(own) => Some(&own.link),
+            Channel::Shared(..) => None,
+        }
     }
 
     /// Closes the connection for all threads that have it; bindings that use it connect anew.

@@ -252,6 +252,13 @@ impl Link {
     }
 }
 
+#[cfg(feature = "distributable-threads")]
+impl crate::rtscheduling::Interrupt for Link {
+    fn interrupt(&self) {
+        self.close();
+    }
+}
+
 /// The reader of a connection's messages.
 pub(in crate::client) struct ReplyReader(MessageReader);
 

@@ -1,0 +1,97 @@
+//! Calls of distributable threads: the same attempts, between scheduling points, with a wait that a
+//! cancellation interrupts.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::{Arc, Weak};
+
+use chronorb_giop::SystemException;
+
+use super::invocation::{Invocation, NextAttempt, exchange, send_oneway};
+use super::request::Arguments;
+use crate::call::Operation;
+use crate::object::Object;
+use crate::rtscheduling::{self, CallInSegment, Guid, Interrupt};
+use crate::scope::{ReplyBody, Scope};
+
+/// Calls an operation as [`invoke`](super::invocation::invoke) does.
+#[inline(never)]
+pub(super) fn invoke(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<ReplyBody, SystemException> {
+    let call = if operation.oneway {
+        rtscheduling::begin_oneway()?
+    } else {
+        rtscheduling::begin_call()?
+    };
+    let result = attempt(&call, object, scope, operation, arguments);
+    call.end(result.as_ref().map(|body| body.exception).map_err(|it| *it))?;
+    result
+}
+
+/// Sends the request of a oneway operation as
+/// [`invoke_oneway`](super::invocation::invoke_oneway) does.
+#[inline(never)]
+pub(super) fn invoke_oneway(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<bool, SystemException> {
+    let call = rtscheduling::begin_oneway()?;
+    let sent = send_oneway(object, scope, operation, arguments);
+    call.end(sent.map(|_| false))?;
+    sent
+}
+
+fn attempt(
+    call: &CallInSegment,
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<ReplyBody, SystemException> {
+    let object = object.answering()?;
+    let mut invocation = None;
+    loop {
+        let next = Invocation::go_on(&mut invocation, object, scope, operation, arguments)?;
+        let (binding, limits) = match next {
+            NextAttempt::At(binding, limits) => (binding, limits),
+            NextAttempt::Done(answer) => return Ok(answer),
+        };
+        let link = binding.connection.interruptible();
+        let waiting = link.map(|link| {
+            let weak = || {
+                let link = Arc::downgrade(link);
+                link as Weak<dyn Interrupt>
+            };
+            call.wait(Arc::as_ptr(link).addr(), weak)
+        });
+        let waiting = waiting.transpose()?;
+        let answer = exchange(&binding, scope, operation, arguments, limits);
+        drop(waiting);
+        match answer {
+            Ok(answer) => return Ok(answer),
+            Err(Err(_)) if call.is_cancelled() => {
+                drop(binding);
+                cancel_onward(object, call.guid);
+                return Err(call.interrupted());
+            }
+            Err(outcome) => Invocation::fail(&mut invocation, object, &binding, limits, outcome)?,
+        }
+    }
+}
+
+/// Tells the server that the calling thread has waited for that its distributable thread is
+/// cancelled. Any ORB understands the request; what it carries is the cancellation.
+#[cold]
+#[inline(never)]
+fn cancel_onward(object: &Object, guid: Guid) {
+    let _cancelling = rtscheduling::cancelling(guid);
+    let operation = Operation::oneway("_non_existent");
+    // A server that cannot be reached any more has lost the thread too.
+    let _ = Scope::with(|scope| send_oneway(object, scope, &operation, &|_| Ok(())));
+}
