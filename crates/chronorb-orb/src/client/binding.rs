@@ -3,9 +3,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-#[cfg(feature = "bidir")]
-#[allow(clippy::disallowed_methods, reason = "once for each binding")]
-mod bidirectional;
 #[allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -27,16 +24,18 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
+#[cfg(feature = "bidir")]
+use chronorb_cdr::TextForm;
 use chronorb_giop::{
     AddressingDisposition, EndTimes, ResponseFlags, SystemException, SystemExceptionKind, Target,
     Version, minor,
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
-#[cfg(feature = "bidir")]
-use self::bidirectional::bidirectional;
 use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
+#[cfg(feature = "bidir")]
+use super::connection::call_back;
 use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
@@ -685,6 +684,45 @@ fn pick_connection(
     }
     let failure = failure.unwrap_or(NO_USABLE_PROFILE);
     Err(because(failure, format_args!("{reasons}")))
+}
+
+/// Makes the connection of a key bidirectional if the policies ask for that. If the address is a
+/// listen point of a client, returns the connection by which the client is called back.
+#[cfg(feature = "bidir")]
+#[cold]
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
+fn bidirectional(
+    target: &Object,
+    key: &mut ConnectionKey,
+    profile: &Profile,
+    effective: &Effective,
+    text: (TextForm, Option<[u8; 12]>),
+) -> Option<Rc<ClientConnection>> {
+    let core = target.core();
+    let config = &core.config.bidirectional;
+    let protocol = core.protocols.of_way(&key.way);
+    let is_tcp = protocol.is_some_and(|protocol| matches!(protocol.scheme(), "iiop" | "ssliop"));
+    if !is_tcp || profile.version < Version::V1_2 {
+        return None;
+    }
+    let is_present = BINDINGS.with_borrow(|all| {
+        let present = all.connections.get(key);
+        present.is_some_and(|connection| !connection.is_closed())
+    });
+    let claimant = target.claimant();
+    // A client's address never replaces a connection that this ORB has made. A claim replaces none,
+    // because it counts for references that arrived on its connection.
+    if config.accepts() && key.owner.is_none() && (!is_present || claimant.is_some()) {
+        let mut by_client = key.clone();
+        by_client.kind = ChannelKind::Bidirectional;
+        if let Ok(Some(connection)) = call_back(core, &by_client, text, claimant) {
+            return Some(Rc::new(connection));
+        }
+    }
+    if config.offers() && effective.is_bidirectional && core.bidirectional.pool().is_some() {
+        key.kind = ChannelKind::Bidirectional;
+    }
+    None
 }
 
 /// Moves the first of the things with the least rank to the front.
