@@ -13,6 +13,7 @@ mod language;
 mod packages;
 mod pairs;
 mod peers;
+mod requirements;
 mod run;
 mod size;
 
@@ -194,6 +195,8 @@ fn models() -> Result<(), Failure> {
         "chronorb-transport",
         "--package",
         "chronorb-rio",
+        "--package",
+        "chronorb-channel",
         "--release",
         "--test",
         "loom",

@@ -106,6 +106,8 @@ mod protocols {
     mod policies;
     #[cfg(feature = "riop")]
     mod riop;
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    mod scheduled_riop;
     #[cfg(feature = "shmiop")]
     mod shmiop;
     #[cfg(feature = "ssliop")]
@@ -124,6 +126,7 @@ mod rtcorba {
     mod mappings;
     mod mutexes;
     mod object_priorities;
+    mod work_lanes;
 }
 
 #[cfg(feature = "distributable-threads")]
