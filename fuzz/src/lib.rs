@@ -37,7 +37,9 @@ mod values;
 mod walk;
 
 pub use cdr_values::cdr_values;
-pub use endsystem::{client_replies, monitor_lines, object_keys, server_requests};
+pub use endsystem::{
+    client_replies, context_requests, monitor_lines, object_keys, server_requests,
+};
 pub use event_subscriptions::event_subscriptions;
 pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
