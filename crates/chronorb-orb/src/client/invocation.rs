@@ -140,7 +140,7 @@ pub(crate) fn invoke_oneway(
 }
 
 /// Sends the request of a oneway operation as [`invoke_oneway`] does, for any thread.
-#[inline]
+#[inline(always)]
 pub(super) fn send_oneway(
     object: &Object,
     scope: &mut Scope,

@@ -442,7 +442,8 @@ impl PreparedHeaders {
 
     /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a
     /// body. Returns the position of the padding; `None` if the header was not kept.
-    #[inline]
+    // With two callers it would no longer be inlined into the path of all calls.
+    #[inline(always)]
     fn write(
         &self,
         operation: &Operation,
