@@ -10,3 +10,4 @@ mod statistics;
 mod support;
 mod timers;
 mod validation;
+mod wire;
