@@ -54,6 +54,7 @@ targets! {
     omniorb_anys: 3_000;
     reference_text: 50_000;
     rio_frame: 50_000;
+    schedule_file: 1_000;
     server_requests: 50_000;
     service_contexts: 50_000;
     shared_ring: 20_000;

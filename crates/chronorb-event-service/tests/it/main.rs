@@ -3,6 +3,7 @@
 mod correlation;
 mod filters;
 mod lifecycle;
+mod multicast;
 mod observers;
 mod outboxes;
 mod peers;
