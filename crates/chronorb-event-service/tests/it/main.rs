@@ -11,3 +11,4 @@ mod statistics;
 mod support;
 mod timers;
 mod validation;
+mod wire;
