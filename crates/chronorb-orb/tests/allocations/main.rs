@@ -18,6 +18,7 @@ mod large;
 mod policies;
 mod refused;
 mod scale;
+mod scopes;
 mod shared;
 mod steady_state;
 mod within;

@@ -6,6 +6,7 @@ mod asynchronous;
 mod bidirectional;
 #[path = "../../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
 mod certificates;
+mod end_times;
 mod jacorb;
 mod names;
 mod omniorb;
