@@ -145,6 +145,11 @@ impl SchedulingContext {
         data[40..48].copy_from_slice(&execution.to_ne_bytes());
     }
 
+    /// Whether the octets begin as [`encode`](Self::encode) does.
+    pub const fn has_head(data: &[u8; Self::LEN]) -> bool {
+        data[0] == Endian::NATIVE.is_little() as u8 && data[1] == VERSION
+    }
+
     /// Reads the content, in either byte order. It is `None` if the content has another version,
     /// which has no effect. Flags that are not known have none either.
     ///

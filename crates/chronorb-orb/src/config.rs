@@ -39,7 +39,7 @@ use crate::demux::Demultiplexing;
 use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
-use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
+use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
 #[cfg(feature = "schedule")]
 use crate::schedule::{OverrunPolicy, ScheduleTable};
 
@@ -185,6 +185,9 @@ pub struct OrbConfig {
     /// the order of arrival, as by a server with one thread. Those of different connections are
     /// served beside each other all the same.
     pub ordered_connections: bool,
+    /// `-ORBLaneOrder`: the order in which requests that wait in a lane are served, for lanes and
+    /// pools that name none.
+    pub lane_order: LaneOrder,
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
     /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
@@ -312,6 +315,7 @@ impl Default for OrbConfig {
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             clock_skew: Some(Duration::from_millis(100)),
             ordered_connections: false,
+            lane_order: LaneOrder::Fifo,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,

@@ -88,7 +88,7 @@ pub use sync::pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_i
 pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
 pub use sync::source_affinity::{AffineThread, SourceAffinity};
 pub use sync::wake::Wake;
-pub use sync::worker_set::{Bounds, Call, OfferOutcome, WakeReason, WorkerSet};
+pub use sync::worker_set::{Bounds, Call, OfferOutcome, Rank, WakeReason, WorkerSet};
 pub use sys::files::{MAX_FILE, read_file, read_text};
 pub use table::epoch;
 pub use table::hash_index::HashIndex;

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    AffineThread, Baton, Bounds, Full, HashIndex, Key, Monotonic, OfferOutcome, ReleaseOutcome,
-    RemoveOutcome, SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
+    AffineThread, Baton, Bounds, Full, HashIndex, Key, Monotonic, OfferOutcome, Rank,
+    ReleaseOutcome, RemoveOutcome, SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -464,7 +464,7 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         // Two threads with a request each, one permit, and room for one to wait.
         let other = {
             let (workers, served) = (Arc::clone(&workers), Arc::clone(&served));
-            thread::spawn(move || match workers.offer(0, 1, (), |_| ()) {
+            thread::spawn(move || match workers.offer(Rank::of(0), 1, (), |_| ()) {
                 OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
                 OfferOutcome::Waits(evicted) => assert!(evicted.is_empty()),
                 OfferOutcome::Refused(()) => panic!("there is room for it"),
@@ -473,7 +473,7 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         if workers.try_begin() {
             serve_and_finish(&workers, &served);
         } else {
-            match workers.offer(0, 1, (), |_| ()) {
+            match workers.offer(Rank::of(0), 1, (), |_| ()) {
                 OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
                 OfferOutcome::Waits(_) => {}
                 OfferOutcome::Refused(()) => panic!("the other one has the permit"),
@@ -481,6 +481,40 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         }
         other.join().unwrap();
         assert_eq!(served.load(Relaxed), 2);
+        assert_eq!(workers.counts(), (1, 1, 0), "the permit is free again");
+    });
+}
+
+#[test]
+fn what_gives_way_to_a_more_urgent_item_is_served_all_the_same() {
+    loom::model(|| {
+        let workers = Arc::new(one_worker());
+        let served = Arc::new([Count::new(0), Count::new(0)]);
+        // One thread has the permit and an item. Another one reads a more urgent item meanwhile.
+        assert!(workers.try_begin());
+        let reader = {
+            let (workers, served) = (Arc::clone(&workers), Arc::clone(&served));
+            thread::spawn(move || match workers.offer(Rank::of(1), 1, 1, |_| ()) {
+                OfferOutcome::Permit(thing) => {
+                    let mut next = Some(thing);
+                    while let Some(thing) = next {
+                        served[thing].fetch_add(1, Relaxed);
+                        next = workers.finish();
+                    }
+                }
+                OfferOutcome::Waits(evicted) => assert!(evicted.is_empty()),
+                OfferOutcome::Refused(_) => panic!("there is room for it"),
+            })
+        };
+        let mut next = Some(0);
+        while let Some(thing) = next {
+            let first = workers.exchange(Rank::of(thing as u128), 1, thing);
+            assert!(thing == 0 || first == 1, "the urgent one does not give way");
+            served[first].fetch_add(1, Relaxed);
+            next = workers.finish();
+        }
+        reader.join().unwrap();
+        assert_eq!(served.each_ref().map(|count| count.load(Relaxed)), [1, 1]);
         assert_eq!(workers.counts(), (1, 1, 0), "the permit is free again");
     });
 }
@@ -494,7 +528,7 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
         let reader = {
             let workers = Arc::clone(&workers);
             thread::spawn(move || {
-                workers.assign(0, 7).unwrap();
+                workers.assign(Rank::of(0), 7).unwrap();
                 workers.call().map(|call| call.make(false)).is_some()
             })
         };
@@ -574,7 +608,7 @@ fn a_lower_set_lends_its_permit_or_sees_what_waits() {
         let mut assigned = low.try_begin().then_some(7);
         if assigned.is_none() {
             assert!(matches!(
-                high.offer(0, 1, 7, |_| ()),
+                high.offer(Rank::of(0), 1, 7, |_| ()),
                 OfferOutcome::Waits(_)
             ));
             while assigned.is_none() && high.has_backlog() && low.try_begin() {
@@ -601,7 +635,7 @@ fn nothing_waits_in_a_set_that_is_closed() {
         assert!(workers.try_begin());
         let reader = {
             let workers = Arc::clone(&workers);
-            thread::spawn(move || match workers.offer(0, 1, 7, |_| ()) {
+            thread::spawn(move || match workers.offer(Rank::of(0), 1, 7, |_| ()) {
                 OfferOutcome::Waits(_) => None,
                 OfferOutcome::Permit(thing) | OfferOutcome::Refused(thing) => Some(thing),
             })

@@ -82,7 +82,7 @@ pub fn test_demand(
     // between them.
     while let Some(time) = next {
         steps.take(tasks.len())?;
-        let (start, blocking) = segments.at(time);
+        let (start, blocking) = segments.at(time.into());
         let demand = demand_within(tasks, time)?.checked_add(blocking);
         let demand = demand.ok_or(AnalysisError::TooLarge)?;
         test = DemandTest {
@@ -184,12 +184,15 @@ fn limit_by_usage(tasks: &[Task], blocking: Time) -> Option<Time> {
     Time::try_from((work << 64).div_ceil(free)).ok()
 }
 
-/// The blocking by time: pairs of a start, and of the blocking from there to the next start.
+/// The blocking by deadline: pairs of a start, and of the blocking from there to the next start.
 #[derive(Debug)]
-struct Segments(Vec<(Time, Time)>);
+pub(crate) struct Segments(Vec<(i128, Time)>);
 
 impl Segments {
-    fn new(tasks: &[Task], blocking: DeadlineBlocking<'_>) -> Result<Self, AnalysisError> {
+    pub(crate) fn new(
+        tasks: &[Task],
+        blocking: DeadlineBlocking<'_>,
+    ) -> Result<Self, AnalysisError> {
         if let DeadlineBlocking::Sections(sections) = blocking {
             let wrong = sections.iter().find(|section| section.task >= tasks.len());
             if let Some(section) = wrong {
@@ -199,23 +202,26 @@ impl Segments {
                 });
             }
         }
-        let mut starts: Vec<_> = tasks.iter().map(effective_deadline).collect();
+        let mut starts: Vec<_> = tasks.iter().map(first_deadline).collect();
         starts.sort_unstable();
         starts.dedup();
-        let later = |time: Time| {
-            let later = move |task: &&Task| effective_deadline(task) > time;
-            tasks.iter().filter(later)
-        };
-        let at = |time: Time| match blocking {
+        let is_later = |task: &Task, time| first_deadline(task) > time;
+        let at = |time: i128| match blocking {
             DeadlineBlocking::None => 0,
-            DeadlineBlocking::NonPreemptive => later(time).map(|task| task.cost).max().unwrap_or(0),
+            DeadlineBlocking::NonPreemptive => {
+                let later = tasks.iter().filter(|task| is_later(task, time));
+                later.map(|task| task.cost).max().unwrap_or(0)
+            }
             DeadlineBlocking::Sections(sections) => {
+                // A lock blocks a job if a task of its preemption level or above uses the lock.
+                let early = tasks.iter().filter(|task| !is_later(task, time));
+                let lowest = early.map(|task| task.deadline).max().unwrap_or(0);
                 let is_shared = |section: &&Section| {
                     sections.iter().any(|other| {
-                        other.lock == section.lock && effective_deadline(&tasks[other.task]) <= time
+                        other.lock == section.lock && tasks[other.task].deadline <= lowest
                     })
                 };
-                let late = |section: &&Section| effective_deadline(&tasks[section.task]) > time;
+                let late = |section: &&Section| is_later(&tasks[section.task], time);
                 let blocking = sections.iter().filter(late).filter(is_shared);
                 blocking.map(|section| section.length).max().unwrap_or(0)
             }
@@ -226,16 +232,22 @@ impl Segments {
         Ok(Self(segments))
     }
 
-    fn longest(&self) -> Time {
+    /// Returns the longest blocking.
+    pub(crate) fn longest(&self) -> Time {
         self.0.iter().map(|(_, time)| *time).max().unwrap_or(0)
     }
 
-    /// Returns the start of the segment of a time, and its blocking.
-    fn at(&self, time: Time) -> (Time, Time) {
-        let next = self.0.partition_point(|(start, _)| *start <= time);
-        match next.checked_sub(1) {
-            Some(segment) => self.0[segment],
+    /// Returns the start of the segment of a deadline, and its blocking.
+    pub(crate) fn at(&self, deadline: i128) -> (Time, Time) {
+        let next = self.0.partition_point(|(start, _)| *start <= deadline);
+        match next.checked_sub(1).map(|segment| self.0[segment]) {
+            Some((start, blocking)) => (Time::try_from(start).unwrap_or(0), blocking),
             None => (0, self.longest()),
         }
     }
+}
+
+/// Returns the deadline of a job that is released at zero after its whole jitter.
+pub(crate) fn first_deadline(task: &Task) -> i128 {
+    i128::from(task.deadline) - i128::from(task.jitter)
 }

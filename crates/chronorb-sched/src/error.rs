@@ -40,6 +40,18 @@ pub enum AnalysisError {
     TooComplex,
 }
 
+impl AnalysisError {
+    /// Returns the error with another index of the task.
+    pub(crate) const fn with_task(self, task: usize) -> Self {
+        match self {
+            Self::ZeroPeriod { .. } => Self::ZeroPeriod { task },
+            Self::ZeroCost { .. } => Self::ZeroCost { task },
+            Self::ZeroDeadline { .. } => Self::ZeroDeadline { task },
+            other => other,
+        }
+    }
+}
+
 /// A bound of the steps of one analysis, so that its time is bounded for any input.
 #[derive(Debug)]
 pub(crate) struct Steps(u64);
@@ -55,6 +67,20 @@ impl Steps {
         let left = self.0.checked_sub(terms.max(1) as u64);
         self.0 = left.ok_or(AnalysisError::TooComplex)?;
         Ok(())
+    }
+
+    /// Runs a part of the analysis with at most a fraction of the steps that are left.
+    pub(crate) fn part<T>(&mut self, fraction: u64, run: impl FnOnce(&mut Self) -> T) -> T {
+        let share = self.0 / fraction.max(1);
+        let mut part = Self(share);
+        let result = run(&mut part);
+        self.0 -= share - part.0;
+        result
+    }
+
+    /// Whether less than a fraction of what `first` has is left.
+    pub(crate) const fn is_below(&self, first: &Self, fraction: u64) -> bool {
+        self.0 < first.0 / fraction
     }
 
     /// Fails at once if there are not enough steps for as many sums.

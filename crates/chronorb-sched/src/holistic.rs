@@ -1,104 +1,23 @@
 //! Holistic analysis of transactions over processors and links: Tindell and Clark (1994).
 //!
 //! Each step inherits the response time of its predecessor as jitter. The responses are computed
-//! again until nothing changes. They are pessimistic, because the steps of one transaction count as
-//! if they could meet.
+//! again until nothing changes. They only grow, so they are bounds once they are stable.
+//!
+//! # Why the responses are bounds
+//! Suppose that the responses are stable, and that some job exceeds its own; take the first moment
+//! at which that happens. Until then every job has kept to its response. So each step was released
+//! within its jitter, and the job was delayed by no more than the analysis counts. It has therefore
+//! ended, which is a contradiction.
+//!
+//! # Late steps
+//! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
+//! analysis continues until all responses are stable. A response that has no bound, or for which
+//! none was found, makes that of each step unbounded which depends on it.
 
 use crate::error::{AnalysisError, Steps};
 use crate::rta::{Preemption, Response, response_of};
 use crate::task::{Load, Task, Time, validate};
-
-/// A processor or a link.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Resource {
-    /// Whether more urgent work preempts the work of the resource.
-    pub preemption: Preemption,
-    /// The longest delay by work outside of the model, for example a frame of other traffic.
-    pub blocking: Time,
-}
-
-/// A step of a transaction: a piece of execution on a processor, or a message on a link. A two-way
-/// call has two steps of the client and one of the server, with the messages between them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Step {
-    /// The index of the resource.
-    pub resource: usize,
-    /// The worst-case execution or transmission time.
-    pub cost: Time,
-    /// The priority on the resource; a greater one is more urgent.
-    pub priority: u32,
-    /// The blocking by locks, or by messages outside of the model.
-    pub blocking: Time,
-    /// The step of the same transaction after whose end it begins, which precedes it in the list.
-    /// `None` for the one just before it. Several steps can have one predecessor, as after a
-    /// one-way call.
-    pub after: Option<usize>,
-    /// The deadline, from the arrival of the transaction; `None` for that of the transaction.
-    pub deadline: Option<Time>,
-    /// The least execution or transmission time; zero if it is unknown.
-    pub least: Time,
-}
-
-impl Step {
-    /// Creates a step without blocking, which follows the one before it.
-    pub const fn new(resource: usize, cost: Time, priority: u32) -> Self {
-        Self {
-            resource,
-            cost,
-            priority,
-            blocking: 0,
-            after: None,
-            deadline: None,
-            least: 0,
-        }
-    }
-
-    /// Sets the step after which it begins.
-    #[must_use]
-    pub const fn after(mut self, step: usize) -> Self {
-        self.after = Some(step);
-        self
-    }
-
-    /// Sets the least execution or transmission time; the cost is the greatest one.
-    #[must_use]
-    pub const fn with_least(mut self, least: Time) -> Self {
-        self.least = least;
-        self
-    }
-
-    /// Sets a deadline of its own, from the arrival of the transaction.
-    #[must_use]
-    pub const fn with_deadline(mut self, deadline: Time) -> Self {
-        self.deadline = Some(deadline);
-        self
-    }
-}
-
-/// A chain or a tree of steps, each of which begins when its predecessor ends.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Transaction {
-    /// The minimum time between two arrivals.
-    pub period: Time,
-    /// The deadline of all steps that have none of their own, relative to the arrival.
-    pub deadline: Time,
-    /// The maximum time from the arrival to the release of the first step.
-    pub jitter: Time,
-    /// The steps in their order.
-    pub steps: Vec<Step>,
-}
-
-impl Transaction {
-    /// Creates a transaction whose deadline is its period, without jitter.
-    pub const fn new(period: Time, steps: Vec<Step>) -> Self {
-        Self {
-            period,
-            deadline: period,
-            jitter: 0,
-            steps,
-        }
-    }
-}
+use crate::transaction::{Resource, Transaction};
 
 /// The responses of transactions.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -106,19 +25,22 @@ pub struct HolisticAnalysis {
     /// Whether every transaction meets its deadline.
     pub schedulable: bool,
     /// The worst response of each step of each transaction, from the arrival of the transaction.
-    /// If the set is not schedulable, the values are those of the round that showed it, and lower
-    /// bounds of those that a full analysis would have.
+    /// Those of a set that is not schedulable are bounds as well, if late jobs go on.
+    ///
+    /// [`Response::Unbounded`] if a resource is used beyond its capacity, if the jitter of steps
+    /// that delay each other grows without end, or if no bound was found within the bound of steps
+    /// or below 1,000 times the deadline and the period.
     pub responses: Vec<Vec<Response>>,
     /// The number of rounds.
     pub rounds: u64,
 }
 
-/// Analyses transactions. The analysis ends when nothing changes, or with the first response above
-/// a deadline.
+/// Analyses transactions, as if all of their steps were independent.
 ///
 /// # Errors
 /// [`AnalysisError`] for zero values or a step on no resource, and if the computation exceeds 64
-/// bits or its bound of steps. The index of a task is that of the transaction.
+/// bits or its bound of steps before any step is late. The index of a task is that of the
+/// transaction.
 ///
 /// # Example
 /// ```
@@ -142,10 +64,11 @@ pub fn analyse_transactions(
 /// Analyses transactions as [`analyse_transactions`] does, and also counts that the steps of a
 /// transaction follow each other, so that they do not delay each other. No response is longer.
 ///
-/// While every response is at most its period, each step has at most one job that waits. From its
-/// release on, a step is then delayed by at most one waiting job of each more urgent step of other
-/// branches and transactions, and by those that arrive later. The shorter one of this bound and of
-/// that of [`analyse_transactions`] counts; with deadlines beyond a period the latter alone.
+/// If the responses of a step and of those before and after it are at most the period, they have
+/// ended when the transaction arrives again. From its release on, the step is then delayed by at
+/// most the jobs of each other branch and transaction that have not ended, as far as they keep to
+/// their responses, and by those that arrive later. The shorter one of this bound and of that of
+/// [`analyse_transactions`] counts.
 ///
 /// # Errors
 /// As for [`analyse_transactions`].
@@ -164,16 +87,39 @@ pub fn analyse_sequences(
     resources: &[Resource],
     transactions: &[Transaction],
 ) -> Result<HolisticAnalysis, AnalysisError> {
-    let is_within_period = |it: &Transaction| {
-        let mut steps = it.steps.iter();
-        steps.all(|step| step.deadline.unwrap_or(it.deadline) <= it.period)
-    };
-    let own = if transactions.iter().all(is_within_period) {
-        OwnSteps::LeftOut
-    } else {
-        OwnSteps::Counted
-    };
-    analyse(resources, transactions, own)
+    analyse(resources, transactions, OwnSteps::LeftOut)
+}
+
+/// Returns the transaction and the step that [`analyse_sequences`] finds to be late first, or
+/// `None` if all deadlines are met. The analysis ends there, so it is faster for a verdict alone.
+///
+/// # Errors
+/// As for [`analyse_transactions`].
+///
+/// # Example
+/// ```
+/// use chronorb_sched::{Resource, Step, Transaction, first_late_step};
+///
+/// let tasks = [(5, 10, 2), (6, 20, 1), (2, 40, 0)].map(|(cost, period, priority)| {
+///     Transaction::new(period, vec![Step::new(0, cost, priority)])
+/// });
+/// assert_eq!(first_late_step(&[Resource::default()], &tasks)?, None);
+/// # Ok::<(), chronorb_sched::AnalysisError>(())
+/// ```
+pub fn first_late_step(
+    resources: &[Resource],
+    transactions: &[Transaction],
+) -> Result<Option<(usize, usize)>, AnalysisError> {
+    let mut analysis = Analysis::new(resources, transactions, OwnSteps::LeftOut)?;
+    analysis.run_on_time()
+}
+
+/// Checks the values of transactions.
+pub(crate) fn check(
+    resources: &[Resource],
+    transactions: &[Transaction],
+) -> Result<(), AnalysisError> {
+    Analysis::new(resources, transactions, OwnSteps::Counted).map(drop)
 }
 
 /// The treatment of the steps of one transaction that follow each other.
@@ -188,32 +134,32 @@ fn analyse(
     transactions: &[Transaction],
     own: OwnSteps,
 ) -> Result<HolisticAnalysis, AnalysisError> {
-    let mut sets = Sets::new(resources, transactions)?;
-    let mut steps = Steps::new(sets.count());
-    let mut rounds = 0;
-    loop {
-        rounds += 1;
-        let responses = sets.responses(own, resources, &mut steps)?;
-        let on_time = transactions.iter().zip(&responses).all(|(it, responses)| {
-            let mut each = it.steps.iter().zip(responses);
-            each.all(|(step, response)| response.meets(step.deadline.unwrap_or(it.deadline)))
-        });
-        if !on_time || !sets.inherit(own, &responses) {
-            return Ok(HolisticAnalysis {
-                schedulable: on_time,
-                responses,
-                rounds,
-            });
-        }
+    let mut analysis = Analysis::new(resources, transactions, own)?;
+    let late = analysis.run_on_time()?;
+    if late.is_some() {
+        analysis.run_late();
     }
+    Ok(HolisticAnalysis {
+        schedulable: late.is_none(),
+        responses: analysis.responses(),
+        rounds: analysis.rounds,
+    })
 }
 
-/// The steps as tasks of their resources. The jitter of a task does not contain its offset.
-struct Sets {
+/// The responses that are looked for, in multiples of the deadline or the period.
+const LONGEST: Time = 1_000;
+
+/// An analysis: the steps as tasks of their resources.
+struct Analysis<'a> {
+    resources: &'a [Resource],
+    transactions: &'a [Transaction],
+    own: OwnSteps,
+    /// The tasks of each resource. The jitter of a task does not contain its offset.
     tasks: Vec<Vec<Task>>,
     /// The transaction and the step of each task.
     owners: Vec<Vec<(usize, usize)>>,
-    transactions: Vec<Vec<StepState>>,
+    states: Vec<Vec<StepState>>,
+    rounds: u64,
 }
 
 /// A step among the steps of all transactions.
@@ -223,8 +169,12 @@ struct StepState {
     before: Option<usize>,
     /// The least time from the arrival of the transaction to the release.
     offset: Time,
+    /// The longest time from the offset to the release.
+    delay: Response,
     /// The longest response of the last round, from the arrival.
-    response: Time,
+    response: Response,
+    /// Whether the last round changed the response.
+    changed: bool,
     /// The step and those that follow it are of this range, in an order of its own.
     family: (usize, usize),
 }
@@ -237,116 +187,245 @@ impl StepState {
     }
 }
 
-impl Sets {
-    fn new(resources: &[Resource], transactions: &[Transaction]) -> Result<Self, AnalysisError> {
-        let mut sets = Self {
+impl<'a> Analysis<'a> {
+    fn new(
+        resources: &'a [Resource],
+        transactions: &'a [Transaction],
+        own: OwnSteps,
+    ) -> Result<Self, AnalysisError> {
+        let mut analysis = Self {
+            resources,
+            transactions,
+            own,
             tasks: vec![Vec::new(); resources.len()],
             owners: vec![Vec::new(); resources.len()],
-            transactions: Vec::with_capacity(transactions.len()),
+            states: Vec::with_capacity(transactions.len()),
+            rounds: 0,
         };
-        for (index, transaction) in transactions.iter().enumerate() {
-            let mut own: Vec<StepState> = Vec::with_capacity(transaction.steps.len());
-            for (number, step) in transaction.steps.iter().enumerate() {
-                if let Some(index) = step.after.filter(|after| *after >= number) {
-                    return Err(AnalysisError::NoSuchIndex {
-                        what: "earlier step",
-                        index,
-                    });
-                }
-                let resource =
-                    (resources.get(step.resource)).ok_or(AnalysisError::NoSuchIndex {
-                        what: "resource",
-                        index: step.resource,
-                    })?;
-                let blocking = step.blocking.max(resource.blocking);
-                let task = Task::new(step.cost, transaction.period)
-                    .with_deadline(step.deadline.unwrap_or(transaction.deadline))
-                    .with_jitter(transaction.jitter)
-                    .with_blocking(blocking)
-                    .with_priority(step.priority);
-                validate(&[task]).map_err(|error| of_transaction(error, index))?;
-                let before = step.after.or_else(|| number.checked_sub(1));
-                let offset = before.map_or(0, |before| {
-                    let least = transaction.steps[before].least;
-                    own[before]
-                        .offset
-                        .saturating_add(least.min(transaction.steps[before].cost))
+        for index in 0..transactions.len() {
+            analysis.add(index)?;
+        }
+        Ok(analysis)
+    }
+
+    /// Adds the steps of a transaction.
+    fn add(&mut self, index: usize) -> Result<(), AnalysisError> {
+        let transaction = &self.transactions[index];
+        let mut states: Vec<StepState> = Vec::with_capacity(transaction.steps.len());
+        for (number, step) in transaction.steps.iter().enumerate() {
+            if let Some(index) = step.after.filter(|after| *after >= number) {
+                return Err(AnalysisError::NoSuchIndex {
+                    what: "earlier step",
+                    index,
                 });
-                own.push(StepState {
-                    position: (step.resource, sets.tasks[step.resource].len()),
-                    before,
-                    offset,
-                    response: 0,
-                    family: (0, 0),
-                });
-                sets.tasks[step.resource].push(task);
-                sets.owners[step.resource].push((index, number));
             }
-            number_families(&mut own);
-            sets.transactions.push(own);
-        }
-        Ok(sets)
-    }
-
-    fn count(&self) -> usize {
-        self.transactions.iter().map(Vec::len).sum()
-    }
-
-    fn responses(
-        &self,
-        own: OwnSteps,
-        resources: &[Resource],
-        steps: &mut Steps,
-    ) -> Result<Vec<Vec<Response>>, AnalysisError> {
-        let mut all = Vec::with_capacity(self.transactions.len());
-        for states in &self.transactions {
-            let each = states.iter().map(|state| {
-                let (resource, task) = state.position;
-                let preemption = resources[resource].preemption;
-                let response = response_of(&self.tasks[resource], task, preemption, steps)?;
-                let Response::Bounded(time) = response else {
-                    return Ok(Response::Unbounded);
-                };
-                let time = match own {
-                    OwnSteps::Counted => time,
-                    OwnSteps::LeftOut => self
-                        .after_release(state, preemption, time, steps)?
-                        .min(time),
-                };
-                let since_arrival = time.checked_add(state.offset);
-                let since_arrival = since_arrival.ok_or(AnalysisError::TooLarge)?;
-                Ok(Response::Bounded(since_arrival))
+            let resource = self.resources.get(step.resource);
+            let resource = resource.ok_or(AnalysisError::NoSuchIndex {
+                what: "resource",
+                index: step.resource,
+            })?;
+            let task = Task::new(step.cost, transaction.period)
+                .with_deadline(transaction.deadline_of(number))
+                .with_jitter(transaction.jitter)
+                .with_blocking(step.blocking.max(resource.blocking))
+                .with_priority(step.priority);
+            validate(&[task]).map_err(|error| error.with_task(index))?;
+            let before = transaction.before(number);
+            let offset = before.map_or(0, |before| {
+                let it = &transaction.steps[before];
+                states[before].offset.saturating_add(it.least.min(it.cost))
             });
-            all.push(each.collect::<Result<_, _>>()?);
+            states.push(StepState {
+                position: (step.resource, self.tasks[step.resource].len()),
+                before,
+                offset,
+                delay: Response::Bounded(transaction.jitter),
+                response: Response::Bounded(0),
+                changed: true,
+                family: (0, 0),
+            });
+            self.tasks[step.resource].push(task);
+            self.owners[step.resource].push((index, number));
         }
-        Ok(all)
+        number_families(&mut states);
+        self.states.push(states);
+        Ok(())
     }
 
-    /// Returns the response of a step without its offset, if no step has two jobs that wait; at
-    /// most `limit`.
+    fn step_count(&self) -> usize {
+        self.states.iter().map(Vec::len).sum()
+    }
+
+    /// Returns the responses of the last round.
+    fn responses(&self) -> Vec<Vec<Response>> {
+        let of = |states: &Vec<StepState>| states.iter().map(|it| it.response).collect();
+        self.states.iter().map(of).collect()
+    }
+
+    /// Returns all transactions and steps.
+    fn steps(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let counts: Vec<_> = self.states.iter().map(Vec::len).collect();
+        let each = counts.into_iter().enumerate();
+        each.flat_map(|(transaction, count)| (0..count).map(move |step| (transaction, step)))
+    }
+
+    fn deadline_of(&self, (transaction, step): (usize, usize)) -> Time {
+        self.transactions[transaction].deadline_of(step)
+    }
+
+    /// Runs rounds until nothing changes, or to the end of the first round in which a step is late.
+    /// Returns that step.
+    fn run_on_time(&mut self) -> Result<Option<(usize, usize)>, AnalysisError> {
+        let mut budget = Steps::new(self.step_count());
+        loop {
+            let mut late = None;
+            let mut responses = Vec::with_capacity(self.step_count());
+            for it in self.steps() {
+                let response = self.response(it, &mut budget)?;
+                if late.is_none() && !response.meets(self.deadline_of(it)) {
+                    late = Some(it);
+                }
+                responses.push(response);
+            }
+            let goes_on = self.inherit(&responses);
+            if late.is_some() || !goes_on {
+                return Ok(late);
+            }
+        }
+    }
+
+    /// Runs rounds until nothing changes. What exceeds 64 bits, the bound of steps or [`LONGEST`]
+    /// is unbounded.
+    fn run_late(&mut self) {
+        let first = Steps::new(self.step_count());
+        let mut budget = Steps::new(self.step_count());
+        loop {
+            let mut responses = Vec::with_capacity(self.step_count());
+            for it in self.steps() {
+                let response = budget.part(8, |part| self.response(it, part));
+                let period = self.transactions[it.0].period;
+                let longest = self.deadline_of(it).max(period).saturating_mul(LONGEST);
+                let response = response.ok().filter(|response| response.meets(longest));
+                responses.push(response.unwrap_or(Response::Unbounded));
+            }
+            if !self.inherit(&responses) {
+                return;
+            }
+            if budget.is_below(&first, 16) {
+                self.give_up();
+                return;
+            }
+        }
+    }
+
+    /// Makes each step unbounded whose response changed in the last round, or depends on one that
+    /// did. The responses of the others are stable.
+    fn give_up(&mut self) {
+        let mut open: Vec<_> = self.steps().collect();
+        open.retain(|(transaction, step)| self.states[*transaction][*step].changed);
+        let none_marked = self.states.iter().map(|it| vec![false; it.len()]);
+        let mut is_marked: Vec<_> = none_marked.collect();
+        while let Some(it) = open.pop() {
+            if std::mem::replace(&mut is_marked[it.0][it.1], true) {
+                continue;
+            }
+            self.states[it.0][it.1].response = Response::Unbounded;
+            open.extend(self.steps().filter(|other| self.depends_on(*other, it)));
+        }
+    }
+
+    /// Whether the response of a step depends on that of another one.
+    fn depends_on(&self, step: (usize, usize), other: (usize, usize)) -> bool {
+        let state = &self.states[step.0][step.1];
+        let (resource, task) = state.position;
+        let priority = self.tasks[resource][task].priority;
+        let delays = |(task, owner): (&Task, &(usize, usize))| {
+            let follows =
+                owner.0 == other.0 && self.states[owner.0][owner.1].before == Some(other.1);
+            task.priority >= priority && (follows || *owner == other)
+        };
+        let is_next = step.0 == other.0
+            && (state.before == Some(other.1) || state.is_related(&self.states[other.0][other.1]));
+        is_next
+            || self.tasks[resource]
+                .iter()
+                .zip(&self.owners[resource])
+                .any(delays)
+    }
+
+    /// Computes the response of a step, from the arrival of its transaction.
+    fn response(
+        &self,
+        (transaction, step): (usize, usize),
+        budget: &mut Steps,
+    ) -> Result<Response, AnalysisError> {
+        let state = &self.states[transaction][step];
+        let (resource, number) = state.position;
+        let tasks = &self.tasks[resource];
+        let is_unbounded = |(task, owner): (&Task, &(usize, usize))| {
+            let other = &self.states[owner.0][owner.1];
+            let delays = task.priority >= tasks[number].priority;
+            delays && other.delay == Response::Unbounded
+        };
+        if state.response == Response::Unbounded
+            || tasks.iter().zip(&self.owners[resource]).any(is_unbounded)
+        {
+            return Ok(Response::Unbounded);
+        }
+        let preemption = self.resources[resource].preemption;
+        let plain = response_of(tasks, number, preemption, budget)?;
+        let Response::Bounded(mut time) = plain else {
+            return Ok(Response::Unbounded);
+        };
+        if self.own == OwnSteps::LeftOut
+            && let Some(shorter) = self.after_release(state, preemption, time, budget)?
+        {
+            time = time.min(shorter);
+        }
+        let since_arrival = time.checked_add(state.offset);
+        let since_arrival = since_arrival.ok_or(AnalysisError::TooLarge)?;
+        Ok(Response::Bounded(since_arrival))
+    }
+
+    /// Returns the response of a step without its offset, if it and its relatives have ended when
+    /// the transaction arrives again; at most `limit`. `None` if that is not sure.
+    ///
+    /// A job of another step, with offset O and response R, delays a job that is released at t and
+    /// waits for w only if it has not ended at t and is released before t + w. So it arrives after
+    /// t − R and before t + w − O, as that of a load with jitter R − O. Steps of equal priority
+    /// count whether they are first or not. Jobs of the same step, and of those before and after
+    /// it, are not among them: those of earlier arrivals have ended, and those of the same arrival
+    /// have ended or follow.
     fn after_release(
         &self,
         state: &StepState,
         preemption: Preemption,
         limit: Time,
-        steps: &mut Steps,
-    ) -> Result<Time, AnalysisError> {
+        budget: &mut Steps,
+    ) -> Result<Option<Time>, AnalysisError> {
         let (resource, number) = state.position;
         let tasks = &self.tasks[resource];
         let (transaction, _) = self.owners[resource][number];
+        let period = self.transactions[transaction].period;
+        let mut relatives = self.states[transaction].iter();
+        if relatives.any(|it| state.is_related(it) && !it.response.meets(period)) {
+            return Ok(None);
+        }
         let own = &tasks[number];
         let mut above = Vec::new();
         let mut blocking = own.blocking;
-        for (task, (owner, step)) in tasks.iter().zip(&self.owners[resource]) {
-            let other = &self.transactions[*owner][*step];
-            if *owner == transaction && state.is_related(other) {
+        for (task, owner) in tasks.iter().zip(&self.owners[resource]) {
+            let other = &self.states[owner.0][owner.1];
+            if owner.0 == transaction && state.is_related(other) {
                 continue;
             }
             if task.priority >= own.priority {
-                // A job that waits at the release arrived at most its response before.
-                let waited = other.response.max(task.jitter.saturating_add(other.offset));
+                let Response::Bounded(response) = other.response else {
+                    return Ok(None);
+                };
+                let released = task.jitter.saturating_add(other.offset);
                 above.push(Load {
-                    jitter: waited.saturating_sub(other.offset),
+                    jitter: response.max(released) - other.offset,
                     ..task.load()
                 });
             } else if preemption == Preemption::NonPreemptive {
@@ -357,36 +436,46 @@ impl Sets {
         let end = match preemption {
             Preemption::Preemptive => {
                 let work = own.cost.checked_add(blocking);
-                bounded(work, rest, &above, steps, Load::work_within)?
+                bounded(work, rest, &above, budget, Load::work_within)?
             }
             Preemption::NonPreemptive => {
-                let start = bounded(Some(blocking), rest, &above, steps, Load::work_through)?;
+                let start = bounded(Some(blocking), rest, &above, budget, Load::work_through)?;
                 start.saturating_add(own.cost)
             }
         };
-        Ok(end.saturating_add(own.jitter))
+        let response = end.saturating_add(own.jitter);
+        let is_over = response.saturating_add(state.offset) <= period;
+        Ok(is_over.then_some(response))
     }
 
-    /// Makes each response the jitter of the steps that follow it. Returns whether anything changed
-    /// on which a response depends.
-    fn inherit(&mut self, own: OwnSteps, responses: &[Vec<Response>]) -> bool {
-        let mut changed = false;
-        for (states, responses) in self.transactions.iter_mut().zip(responses) {
-            for (state, response) in states.iter_mut().zip(responses) {
-                let response = response.time().unwrap_or(Time::MAX);
-                changed |= own == OwnSteps::LeftOut && state.response != response;
-                state.response = response;
-                if let Some(before) = state.before {
-                    let before = responses[before].time().unwrap_or(Time::MAX);
-                    let inherited = before.saturating_sub(state.offset);
-                    let (resource, task) = state.position;
-                    let jitter = &mut self.tasks[resource][task].jitter;
-                    changed |= *jitter != inherited;
-                    *jitter = inherited;
+    /// Takes over the responses of a round, and makes each the jitter of the steps that follow it.
+    /// Returns whether anything changed on which a response depends.
+    fn inherit(&mut self, responses: &[Response]) -> bool {
+        self.rounds += 1;
+        let mut goes_on = false;
+        let mut responses = responses.iter();
+        for states in &mut self.states {
+            for (number, response) in (0..states.len()).zip(responses.by_ref()) {
+                let state = &mut states[number];
+                state.changed = state.response != *response;
+                state.response = *response;
+                goes_on |= self.own == OwnSteps::LeftOut && state.changed;
+                let Some(before) = state.before else {
+                    continue;
+                };
+                let (offset, position) = (state.offset, state.position);
+                let delay = match states[before].response {
+                    Response::Bounded(time) => Response::Bounded(time.saturating_sub(offset)),
+                    Response::Unbounded => Response::Unbounded,
+                };
+                goes_on |= states[number].delay != delay;
+                states[number].delay = delay;
+                if let Response::Bounded(jitter) = delay {
+                    self.tasks[position.0][position.1].jitter = jitter;
                 }
             }
         }
-        changed
+        goes_on
     }
 }
 
@@ -419,13 +508,13 @@ fn bounded(
     base: Option<Time>,
     limit: Time,
     loads: &[Load],
-    steps: &mut Steps,
+    budget: &mut Steps,
     work: impl Fn(&Load, Time) -> Time,
 ) -> Result<Time, AnalysisError> {
     let base = base.ok_or(AnalysisError::TooLarge)?;
     let mut time = base;
     while time < limit {
-        steps.take(loads.len())?;
+        budget.take(loads.len())?;
         let longer = (loads.iter()).fold(base, |sum, load| sum.saturating_add(work(load, time)));
         if longer <= time {
             return Ok(time);
@@ -433,13 +522,4 @@ fn bounded(
         time = longer;
     }
     Ok(limit)
-}
-
-const fn of_transaction(error: AnalysisError, task: usize) -> AnalysisError {
-    match error {
-        AnalysisError::ZeroPeriod { .. } => AnalysisError::ZeroPeriod { task },
-        AnalysisError::ZeroCost { .. } => AnalysisError::ZeroCost { task },
-        AnalysisError::ZeroDeadline { .. } => AnalysisError::ZeroDeadline { task },
-        other => other,
-    }
 }

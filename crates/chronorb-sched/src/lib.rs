@@ -11,12 +11,14 @@
 //! | priorities | [`assign_rate_monotonic`], [`assign_deadline_monotonic`], [`assign_optimal`] |
 //! | tests by utilisation | [`compare_to_processor`], [`passes_hyperbolic_bound`] |
 //! | blocking by locks | [`assign_blocking`] |
-//! | earliest deadline first | [`test_demand`] |
+//! | earliest deadline first | [`test_demand`], [`deadline_responses`] |
 //! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
-//! | transactions over processors and links | [`analyse_transactions`], [`analyse_sequences`] |
+//! | transactions over processors and links | [`analyse_sequences`], [`analyse_transactions`], [`first_late_step`] |
+//! | priorities of transactions | [`assign_transactions`], [`assign_by_local_deadlines`] |
 //! | few priorities or lanes | [`assign_bands`] |
 //! | budgets for work without a period | [`Server`] |
 //! | calls of several callers | [`merge_arrivals`] |
+//! | operations of several rates | [`admit_rates`] |
 //! | room for longer execution times | [`breakdown_factor`], [`greatest_cost`], [`bottleneck`] |
 //! | a simulation of tasks, by any discipline | [`simulate`] |
 //! | a simulation of transactions, with locks | [`simulate_transactions`] |
@@ -42,32 +44,37 @@ mod arrivals;
 mod bands;
 mod blocking;
 mod edf;
+mod edf_responses;
 mod error;
 mod exact;
 mod holistic;
+mod hopa;
 mod levels;
 mod priority;
+mod rates;
 mod rta;
 mod sensitivity;
 mod servers;
 mod sim;
 mod system;
 mod task;
+mod transaction;
 mod utilisation;
 
 pub use arrivals::{Arrivals, Caller, Merge, merge_arrivals};
 pub use bands::assign_bands;
 pub use blocking::{LockProtocol, Section, assign_blocking};
 pub use edf::{DeadlineBlocking, DemandTest, demand, test_demand};
+pub use edf_responses::deadline_responses;
 pub use error::AnalysisError;
-pub use holistic::{
-    HolisticAnalysis, Resource, Step, Transaction, analyse_sequences, analyse_transactions,
-};
+pub use holistic::{HolisticAnalysis, analyse_sequences, analyse_transactions, first_late_step};
+pub use hopa::{LOCAL_UNIT, assign_by_local_deadlines, assign_transactions};
 pub use levels::{
     DispatchLevel, LevelOrder, LevelStrategy, Subpriority, critical_set, dispatch_levels,
     guaranteed, laxity, subpriorities,
 };
 pub use priority::{assign_deadline_monotonic, assign_optimal, assign_rate_monotonic};
+pub use rates::admit_rates;
 pub use rta::{Preemption, Response, is_schedulable, response_within, responses};
 pub use sensitivity::{MILLION, bottleneck, breakdown_factor, greatest_cost, scaled};
 pub use servers::{Server, ServerKind};
@@ -76,6 +83,7 @@ pub use sim::{
 };
 pub use system::{StepSection, StepSlice, SystemResult, SystemSimulation, simulate_transactions};
 pub use task::{BILLION, Load, Task, Time, share};
+pub use transaction::{Resource, Step, Transaction};
 pub use utilisation::{
     compare_to_processor, liu_layland_bound, passes_harmonic_bound, passes_hyperbolic_bound,
     passes_liu_layland_bound, utilisation,

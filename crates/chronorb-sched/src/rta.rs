@@ -23,7 +23,8 @@ pub enum Preemption {
 pub enum Response {
     /// No job takes longer than this from its arrival to its end.
     Bounded(Time),
-    /// No bound exists, because the task and more urgent ones exceed their resource.
+    /// No bound exists, because the task and more urgent ones exceed their resource, or the
+    /// analysis found none.
     Unbounded,
 }
 
@@ -219,14 +220,6 @@ fn fixed_point(
             return Ok(time);
         }
         time = longer;
-    }
-}
-
-impl Load {
-    /// Returns the maximum work that is released within a closed interval of this length.
-    pub(crate) fn work_through(&self, time: Time) -> Time {
-        let jobs = time.saturating_add(self.jitter) / self.period;
-        jobs.saturating_add(1).saturating_mul(self.cost)
     }
 }
 

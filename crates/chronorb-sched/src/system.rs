@@ -5,10 +5,10 @@
 
 use crate::blocking::LockProtocol;
 use crate::error::AnalysisError;
-use crate::holistic::{Resource, Transaction};
 use crate::rta::Preemption;
 use crate::sim::JobCounts;
 use crate::task::Time;
+use crate::transaction::{Resource, Transaction};
 
 /// The rules of a simulation of transactions.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -28,10 +28,25 @@ impl Load {
     /// Returns the maximum work that is released within a half-open interval of this length.
     /// A value above 64 bits saturates. A period of zero counts as one unit.
     pub fn work_within(&self, time: Time) -> Time {
-        let jobs = time
-            .saturating_add(self.jitter)
-            .div_ceil(self.period.max(1));
-        jobs.saturating_mul(self.cost)
+        self.jobs_within(time).saturating_mul(self.cost)
+    }
+
+    /// Returns the maximum number of jobs that are released within a half-open interval of this
+    /// length.
+    pub(crate) fn jobs_within(&self, time: Time) -> Time {
+        time.saturating_add(self.jitter)
+            .div_ceil(self.period.max(1))
+    }
+
+    /// Returns the maximum number of jobs that are released within a closed interval of this
+    /// length.
+    pub(crate) fn jobs_through(&self, time: Time) -> Time {
+        (time.saturating_add(self.jitter) / self.period.max(1)).saturating_add(1)
+    }
+
+    /// Returns the maximum work that is released within a closed interval of this length.
+    pub(crate) fn work_through(&self, time: Time) -> Time {
+        self.jobs_through(time).saturating_mul(self.cost)
     }
 
     /// Returns the utilisation in billionths, rounded up.

@@ -1,6 +1,6 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
-use chronorb_sched::{Response, Time, analyse_sequences, share};
+use chronorb_sched::{AnalysisError, Response, Time, analyse_sequences, first_late_step, share};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -28,8 +28,8 @@ pub struct Analysis {
 pub struct OperationResult {
     /// The index of the transaction in the task sets.
     pub transaction: usize,
-    /// The worst time from the arrival of the transaction to the end of the operation. In a set
-    /// that does not fit it is a lower bound.
+    /// The worst time from the arrival of the transaction to the end of the operation. It is a
+    /// bound also in a set that does not fit, if late jobs go on.
     pub response: Response,
     /// The deadline from the arrival of the transaction.
     pub deadline: Time,
@@ -70,6 +70,16 @@ pub struct ResourceResult {
 }
 
 impl TaskSets {
+    /// Whether every deadline is met. This is faster than [`analyse`](Self::analyse), because it
+    /// ends at the first one that is not.
+    ///
+    /// # Errors
+    /// As for [`analyse`](Self::analyse).
+    pub fn fits(&self) -> Result<bool, ScheduleError> {
+        let late = first_late_step(&self.analysed_resources(), &self.analysed_transactions());
+        Ok(late.map_err(of_schedule)?.is_none())
+    }
+
     /// Analyses the task sets. `schedule` is the one that they were made of.
     ///
     /// # Errors
@@ -77,10 +87,7 @@ impl TaskSets {
     pub fn analyse(&self, schedule: &Schedule) -> Result<Analysis, ScheduleError> {
         let transactions = self.analysed_transactions();
         let result = analyse_sequences(&self.analysed_resources(), &transactions);
-        let result = result.map_err(|source| ScheduleError::Analysis {
-            subject: "the schedule".to_owned(),
-            source,
-        })?;
+        let result = result.map_err(of_schedule)?;
         let mut operations: Vec<Option<OperationResult>> = vec![None; schedule.operations.len()];
         let mut utilisations = vec![0; self.resources.len()];
         let mut results = Vec::with_capacity(transactions.len());
@@ -136,4 +143,12 @@ impl TaskSets {
 /// Returns the slack for comparisons; the least is the worst.
 fn tightness(result: &OperationResult) -> i128 {
     result.slack().unwrap_or(i128::MIN)
+}
+
+/// Returns the error of an analysis of the whole schedule.
+pub(crate) fn of_schedule(source: AnalysisError) -> ScheduleError {
+    ScheduleError::Analysis {
+        subject: "the schedule".to_owned(),
+        source,
+    }
 }

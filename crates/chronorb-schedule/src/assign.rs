@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use chronorb_sched::{Preemption, Time, assign_optimal};
+use chronorb_sched::{Preemption, assign_by_local_deadlines, assign_optimal};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, of_schedule};
 use crate::error::ScheduleError;
 use crate::schedule::{PriorityRule, Schedule};
 use crate::task_sets::{StepWork, TaskSets};
@@ -74,10 +74,13 @@ impl Schedule {
         }
         let sets = self.to_task_sets(&vec![1; self.operations.len()])?;
         let ranks = self.ranks_by_time(&sets);
-        if self.rules.priorities != PriorityRule::Optimal {
-            return Ok(ranks);
+        match self.rules.priorities {
+            PriorityRule::Optimal => self.optimal_ranks(&sets, ranks),
+            PriorityRule::Holistic => self.holistic_ranks(&sets, ranks),
+            PriorityRule::DeadlineMonotonic
+            | PriorityRule::RateMonotonic
+            | PriorityRule::Declared => Ok(ranks),
         }
-        self.optimal_ranks(&sets, ranks)
     }
 
     /// Assigns priorities by the rule of the schedule, divides them into the fewest bands with
@@ -115,27 +118,58 @@ impl Schedule {
 
     /// Returns the levels by deadline or period, and importance, then name.
     fn ranks_by_time(&self, sets: &TaskSets) -> Vec<u32> {
-        let mut keys = vec![Time::MAX; self.operations.len()];
-        for it in &sets.transactions {
-            for (step, work) in it.transaction.steps.iter().zip(&it.works) {
+        self.ranks_by(sets, |transaction, step| {
+            let it = &sets.transactions[transaction].transaction;
+            let key = if self.rules.priorities == PriorityRule::RateMonotonic {
+                it.period
+            } else {
+                let deadline = it.steps[step].deadline.unwrap_or(it.deadline);
+                deadline.saturating_sub(it.jitter)
+            };
+            key.into()
+        })
+    }
+
+    /// Returns the levels by local deadlines, if those by deadline do not fit.
+    fn holistic_ranks(&self, sets: &TaskSets, ranks: Vec<u32>) -> Result<Vec<u32>, ScheduleError> {
+        let by_deadline = self.to_task_sets(&ranks)?;
+        if by_deadline.fits()? {
+            return Ok(ranks);
+        }
+        let resources = sets.analysed_resources();
+        let transactions = sets.analysed_transactions();
+        let mut orders = vec![(by_deadline.analysed_transactions(), ranks)];
+        let best = assign_by_local_deadlines(&resources, &transactions, |trial, local| {
+            let ranks = self.ranks_by(sets, |transaction, step| local[transaction][step]);
+            // The priorities decide what locks block, so the steps are made anew.
+            if let Ok(sets) = self.to_task_sets(&ranks) {
+                trial.clone_from_slice(&sets.analysed_transactions());
+                orders.push((trial.to_vec(), ranks));
+            }
+        });
+        let (best, _) = best.map_err(of_schedule)?;
+        let position = orders.iter().position(|(order, _)| *order == best);
+        Ok(orders.swap_remove(position.unwrap_or(0)).1)
+    }
+
+    /// Returns the levels by the least key of the steps that execute an operation, and importance,
+    /// then name.
+    fn ranks_by(&self, sets: &TaskSets, key: impl Fn(usize, usize) -> u128) -> Vec<u32> {
+        let mut keys = vec![u128::MAX; self.operations.len()];
+        for (transaction, it) in sets.transactions.iter().enumerate() {
+            for (step, work) in it.works.iter().enumerate() {
                 if let Some(operation) = work.executed() {
-                    let key = if self.rules.priorities == PriorityRule::RateMonotonic {
-                        it.transaction.period
-                    } else {
-                        let deadline = step.deadline.unwrap_or(it.transaction.deadline);
-                        deadline.saturating_sub(it.transaction.jitter)
-                    };
-                    keys[operation] = keys[operation].min(key);
+                    keys[operation] = keys[operation].min(key(transaction, step));
                 }
             }
         }
         // Each unit is a declared lane, or an operation without one.
-        let mut units: BTreeMap<(bool, usize), (Time, u8, &str)> = BTreeMap::new();
+        let mut units: BTreeMap<(bool, usize), (u128, u8, &str)> = BTreeMap::new();
         for (number, it) in self.operations.iter().enumerate() {
             let name = it.lane.map_or(&it.name, |lane| &self.lanes[lane].name);
             let unit = units
                 .entry(self.unit(number))
-                .or_insert((Time::MAX, 0, name));
+                .or_insert((u128::MAX, 0, name));
             unit.0 = unit.0.min(keys[number]);
             unit.1 = unit.1.max(it.importance);
         }
@@ -244,7 +278,7 @@ impl Schedule {
 
     fn passes(&self, bands: &[usize]) -> Result<bool, ScheduleError> {
         let ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
-        Ok(self.to_task_sets(&ranks)?.analyse(self)?.feasible)
+        self.to_task_sets(&ranks)?.fits()
     }
 
     /// Whether declared lanes of one processor have priorities of their own.

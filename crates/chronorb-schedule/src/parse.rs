@@ -201,12 +201,14 @@ impl Reader<'_> {
             "deadline-monotonic",
             "rate-monotonic",
             "optimal",
+            "holistic",
             "declared",
         ];
         let all = [
             PriorityRule::DeadlineMonotonic,
             PriorityRule::RateMonotonic,
             PriorityRule::Optimal,
+            PriorityRule::Holistic,
             PriorityRule::Declared,
         ];
         let rule = table.word("priorities", &words, mistakes);

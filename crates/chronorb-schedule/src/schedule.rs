@@ -52,6 +52,9 @@ pub enum PriorityRule {
     /// By Audsley's algorithm on processors without transactions over several resources, and by
     /// deadline on others.
     Optimal,
+    /// By deadline if all deadlines are met so; otherwise by local deadlines (HOPA). These are the
+    /// parts of the deadline of a transaction that its steps get, and are adjusted until it fits.
+    Holistic,
     /// As the operations or their lanes declare.
     Declared,
 }

@@ -1,6 +1,6 @@
 //! The room for longer execution times, or what would make a schedule fit.
 
-use chronorb_sched::{Resource, Time, Transaction, analyse_sequences};
+use chronorb_sched::{Resource, Time, Transaction, analyse_sequences, first_late_step};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
@@ -78,22 +78,9 @@ impl Schedule {
         let Some((resources, transactions)) = scaled(&resources, &transactions, above) else {
             return Ok(None);
         };
-        let Ok(analysis) = analyse_sequences(&resources, &transactions) else {
-            return Ok(None);
-        };
-        for ((it, responses), named) in transactions
-            .iter()
-            .zip(&analysis.responses)
-            .zip(&sets.transactions)
-        {
-            let steps = it.steps.iter().zip(responses).zip(&named.works);
-            for ((step, response), work) in steps {
-                if !response.meets(step.deadline.unwrap_or(it.deadline)) {
-                    return Ok(work.executed());
-                }
-            }
-        }
-        Ok(None)
+        let late = first_late_step(&resources, &transactions).ok().flatten();
+        Ok(late
+            .and_then(|(transaction, step)| sets.transactions[transaction].works[step].executed()))
     }
 
     /// Returns the greatest execution time of one operation with which all deadlines are met with
@@ -123,11 +110,8 @@ impl Schedule {
 }
 
 fn fits(resources: &[Resource], transactions: &[Transaction]) -> bool {
-    match analyse_sequences(resources, transactions) {
-        Ok(analysis) => analysis.schedulable,
-        // Times of the search that are too great for the analysis do not fit.
-        Err(_) => false,
-    }
+    // Times of the search that are too great for the analysis do not fit.
+    first_late_step(resources, transactions).is_ok_and(|late| late.is_none())
 }
 
 /// Multiplies costs by the factor, and all times by the unit.

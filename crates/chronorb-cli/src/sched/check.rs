@@ -1,14 +1,13 @@
 //! `chronorb sched check`: whether all operations meet their deadlines.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use chronorb_report::{check_writable, write_page};
-use chronorb_sched::Response;
-use chronorb_schedule::{Assignment, Schedule, Time};
+use chronorb_schedule::{Assignment, Schedule};
 use clap::Args;
 
 use super::progress::with_progress;
+use super::reason::{Late, Reason, Remedies};
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::{page, text};
 
@@ -34,17 +33,8 @@ pub(super) struct Verdict {
     /// The operation that is late first above that factor.
     pub(super) bottleneck: Option<usize>,
     pub(super) late: Vec<Late>,
-}
-
-/// An operation that is late.
-#[derive(Debug)]
-pub(super) struct Late {
-    pub(super) operation: usize,
-    pub(super) response: Response,
-    pub(super) deadline: Time,
-    /// Execution times of one operation alone with which all deadlines would be met, the one with
-    /// the least change first.
-    pub(super) fits: Vec<(usize, Time)>,
+    /// Changes with which it would fit; none if nothing is late.
+    pub(super) remedies: Remedies,
 }
 
 /// Prints whether the operations of a schedule meet their deadlines.
@@ -85,54 +75,37 @@ pub(super) fn verdict(
 ) -> Result<Verdict, SchedCommandError> {
     let ranks = assignment.band_ranks();
     let results = assignment.analysis.operations.iter().enumerate();
-    let late: Vec<_> = results.filter(|(_, result)| !result.is_on_time()).collect();
-    // Each operation alone could be too long for all that is late.
-    let candidates = if late.is_empty() {
-        0
-    } else {
-        schedule.operations.len().min(MOST_CANDIDATES)
-    };
-    let name = "finding what would fit";
-    let found = with_progress(name, candidates as u64 + 1, |done| {
-        let factor = schedule.greatest_factor(&ranks)?;
-        done.fetch_add(1, Ordering::Relaxed);
-        let mut fits = Vec::new();
-        for operation in 0..candidates {
-            let cost = schedule.greatest_cost(&ranks, operation)?;
-            done.fetch_add(1, Ordering::Relaxed);
-            if cost > 0 && cost < schedule.operations[operation].cost {
-                fits.push((operation, cost));
-            }
-        }
-        let bottleneck = schedule.bottleneck(&ranks, factor)?;
-        Ok((factor, bottleneck, fits))
-    });
-    let (factor, bottleneck, mut fits) = found.map_err(|error| analysis(file, error))?;
-    fits.sort_by_key(|(operation, cost)| schedule.operations[*operation].cost - cost);
-    fits.truncate(MOST_SHOWN);
-    let late = late.into_iter().map(|(operation, result)| Late {
+    let late = results.filter(|(_, result)| !result.is_on_time());
+    let late = late.map(|(operation, result)| Late {
         operation,
         response: result.response,
         deadline: result.deadline,
-        fits: fits.clone(),
+        reason: Reason::of(schedule, assignment, operation),
     });
+    let late: Vec<_> = late.collect();
+    let found = with_progress("finding the room", 0, |_| {
+        let factor = schedule.greatest_factor(&ranks)?;
+        Ok((factor, schedule.bottleneck(&ranks, factor)?))
+    });
+    let (factor, bottleneck) = found.map_err(|error| analysis(file, error))?;
+    let remedies = if assignment.analysis.feasible {
+        Remedies::default()
+    } else {
+        Remedies::find(file, schedule, assignment)?
+    };
     Ok(Verdict {
         factor,
         bottleneck,
-        late: late.collect(),
+        late,
+        remedies,
     })
 }
-
-/// The operations whose execution time is looked at, if something is late.
-const MOST_CANDIDATES: usize = 200;
-/// The changes that are shown.
-const MOST_SHOWN: usize = 3;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   chronorb sched check mission.toml
   chronorb sched check mission.toml --report mission.html
-  chronorb sched check mission.toml --json | jq '.late[] | [.operation, .fits]'
+  chronorb sched check mission.toml --json | jq '.late[] | [.operation, .reason, .fits]'
 
 A schedule:
   [[operation]]

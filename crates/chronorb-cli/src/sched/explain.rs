@@ -8,9 +8,9 @@ use chronorb_schedule::{Assignment, Schedule, Time, readable_time};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::simulate::step_name;
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::text;
+use super::words::step_name;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {

@@ -6,10 +6,12 @@ mod explain;
 mod learn;
 mod page;
 mod progress;
+mod reason;
 mod serve;
 mod simulate;
 mod source;
 mod text;
+mod words;
 
 use std::error::Error;
 

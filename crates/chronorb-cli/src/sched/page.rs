@@ -5,8 +5,10 @@ use chronorb_sched::BILLION;
 use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, StepWork, Time, readable_time};
 
 use super::check::Verdict;
+use super::reason::late_text;
 use super::simulate::{Run, periods, synchronous};
-use super::text::{factor, late_text, percent, response};
+use super::text::{factor, response};
+use super::words::{percent, step_name};
 
 /// Returns the page of an analysis.
 pub(super) fn of_verdict(
@@ -23,16 +25,25 @@ pub(super) fn of_verdict(
         )
     } else {
         format!(
-            "{} of {} operations are late. With all times by the factor {} it would fit.",
+            "{} of {} operations are late. All times by the factor {} would fit.",
             verdict.late.len(),
             schedule.operations.len(),
             factor(verdict.factor)
         )
     };
-    let late = verdict.late.iter().map(|late| late_text(schedule, late));
+    let late = verdict
+        .late
+        .iter()
+        .map(|late| late_text(schedule, assignment, late));
+    let remedies = verdict.remedies.texts(schedule);
+    let bounds = (!assignment.analysis.feasible).then_some(
+        "The responses are bounds if late jobs go on after their deadlines. A response without a \
+         bar has no bound.",
+    );
+    let caveats = late.chain(remedies).chain(bounds.map(str::to_owned));
     let page = Document::new(format!("Schedule {file}"))
         .lead(lead)
-        .caveats(late)
+        .caveats(caveats)
         .part(
             "Responses and deadlines",
             [responses(schedule, assignment)],
@@ -129,7 +140,7 @@ fn simulated(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Table {
                 readable_time(counts.worst_response),
                 readable_time(it.deadline.unwrap_or(named.transaction.deadline)),
             ];
-            let name = super::simulate::step_name(schedule, assignment, (number, step));
+            let name = step_name(schedule, assignment, (number, step));
             lines.push((name, cells));
         }
     }

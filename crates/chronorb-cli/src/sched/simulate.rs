@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::progress::with_progress;
 use super::source::{SchedCommandError, analysis, assign, print, read};
+use super::words::step_name;
 use super::{page, text};
 
 #[derive(Args, Debug)]
@@ -307,28 +308,6 @@ fn usual_window(assignment: &Assignment) -> Time {
             .filter(|multiple| *multiple <= most)
     });
     multiple.unwrap_or(most)
-}
-
-/// Returns the name of each step, as it is shown.
-pub(super) fn step_name(
-    schedule: &Schedule,
-    assignment: &Assignment,
-    at: (usize, usize),
-) -> String {
-    use chronorb_schedule::StepWork;
-    let transaction = &assignment.task_sets.transactions[at.0];
-    let name = |operation: usize| schedule.operations[operation].name.as_str();
-    let step = match transaction.works[at.1] {
-        StepWork::Execution { operation } => name(operation).to_owned(),
-        StepWork::Request { operation } => format!("request to {}", name(operation)),
-        StepWork::Reply { operation } => format!("reply of {}", name(operation)),
-        StepWork::Message => "message".to_owned(),
-    };
-    if transaction.works.len() == 1 || step == transaction.name {
-        step
-    } else {
-        format!("{} / {step}", transaction.name)
-    }
 }
 
 fn table(schedule: &Schedule, assignment: &Assignment, run: &Run, compares: bool) -> String {

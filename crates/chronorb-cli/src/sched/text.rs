@@ -6,7 +6,9 @@ use chronorb_sched::{BILLION, Response};
 use chronorb_schedule::{Assignment, FACTOR_UNIT, PriorityRule, Schedule, Time, readable_time};
 use serde_json::{Value, json};
 
-use super::check::{Late, Verdict};
+use super::check::Verdict;
+use super::reason::{late_text, rule_word};
+use super::words::percent;
 
 /// Renders a verdict for people.
 pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> String {
@@ -41,7 +43,7 @@ pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Ve
     } else {
         let _ = write!(
             text,
-            "with all times by the factor {} it would fit",
+            "all times by the factor {} would fit",
             factor(verdict.factor)
         );
     }
@@ -54,61 +56,21 @@ pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Ve
         let _ = write!(text, "\nnote: {note}");
     }
     for late in &verdict.late {
-        let _ = write!(text, "\nlate: {}", late_text(schedule, late));
+        let late = late_text(schedule, assignment, late);
+        let _ = write!(text, "\nlate: {late}");
     }
-    text.push_str(if assignment.analysis.feasible {
-        "\nfits: all deadlines are met"
-    } else {
-        "\nthe analysis ends where an operation is late, so other responses may be longer"
-    });
+    if assignment.analysis.feasible {
+        text.push_str("\nfits: all deadlines are met");
+        return text;
+    }
+    for remedy in verdict.remedies.texts(schedule) {
+        let _ = write!(text, "\nremedy: {remedy}");
+    }
+    text.push_str(
+        "\nThe responses hold for jobs that go on after their deadlines. `chronorb sched explain` \
+         shows the parts of each.",
+    );
     text
-}
-
-/// Returns what is late, by how much, and what would fit.
-pub(super) fn late_text(schedule: &Schedule, late: &Late) -> String {
-    let operation = &schedule.operations[late.operation];
-    let mut text = match late.response {
-        Response::Bounded(response) => format!(
-            "{}: it can take {}, {} more than its deadline of {}",
-            operation.name,
-            readable_time(response),
-            readable_time(response.saturating_sub(late.deadline)),
-            readable_time(late.deadline),
-        ),
-        Response::Unbounded => format!(
-            "{}: its response has no bound: it and more urgent work exceed its processor, {}",
-            operation.name, schedule.processors[operation.processor].name
-        ),
-    };
-    let mut fits = late.fits.iter().peekable();
-    if fits.peek().is_none() {
-        text += ": no execution time of one operation alone makes it fit";
-    }
-    for (number, (other, cost)) in fits.enumerate() {
-        let it = &schedule.operations[*other];
-        let _ = write!(
-            text,
-            "{} {} of {} instead of {}",
-            if number == 0 { ": a wcet of" } else { ", or" },
-            readable_time_down(*cost),
-            it.name,
-            readable_time(it.cost),
-        );
-    }
-    if !late.fits.is_empty() {
-        text += " would fit";
-    }
-    text
-}
-
-/// Returns a time that is not longer than it is.
-fn readable_time_down(time: Time) -> String {
-    let unit = match time {
-        0..1_000_000 => 1,
-        1_000_000..1_000_000_000 => 1_000,
-        _ => 1_000_000,
-    };
-    readable_time(time / unit * unit)
 }
 
 fn operations(schedule: &Schedule, assignment: &Assignment) -> String {
@@ -178,12 +140,6 @@ fn slack(slack: Option<i128>) -> String {
     format!("{sign}{}", readable_time(time))
 }
 
-/// Renders billionths as a percentage, rounded up.
-pub(super) fn percent(billionths: u128) -> String {
-    let tenths = (billionths * 1_000).div_ceil(BILLION);
-    format!("{}.{} %", tenths / 10, tenths % 10)
-}
-
 /// Renders a factor, rounded down.
 pub(super) fn factor(factor: u64) -> String {
     format!("{}.{:04}", factor / FACTOR_UNIT, factor % FACTOR_UNIT)
@@ -194,6 +150,7 @@ const fn rule(rule: PriorityRule) -> &'static str {
         PriorityRule::DeadlineMonotonic => "by deadline",
         PriorityRule::RateMonotonic => "by rate",
         PriorityRule::Optimal => "by Audsley's algorithm",
+        PriorityRule::Holistic => "by local deadlines",
         PriorityRule::Declared => "as declared",
     }
 }
@@ -230,6 +187,7 @@ pub(super) fn verdict_object(
             "wcet_ns": operation.cost,
             "period_ns": operation.period,
             "response_ns": result.response.time(),
+            "bounded": result.response.time().is_some(),
             "deadline_ns": result.deadline,
             "slack_ns": result.slack().and_then(|slack| i64::try_from(slack).ok()),
             "on_time": result.is_on_time(),
@@ -246,16 +204,27 @@ pub(super) fn verdict_object(
             "utilisation": result.utilisation as f64 / BILLION as f64,
         })
     });
+    let wcets = verdict.remedies.costs.iter().map(|(operation, cost)| {
+        json!({ "operation": schedule.operations[*operation].name, "wcet_ns": cost })
+    });
+    let wcets: Vec<_> = wcets.collect();
     let late = verdict.late.iter().map(|late| {
-        let fits = late.fits.iter().map(|(operation, cost)| {
-            json!({ "operation": schedule.operations[*operation].name, "wcet_ns": cost })
-        });
+        let excess = late
+            .response
+            .time()
+            .map(|time| time.saturating_sub(late.deadline));
         json!({
             "operation": schedule.operations[late.operation].name,
-            "fits": fits.collect::<Vec<_>>(),
-            "text": late_text(schedule, late),
+            "reason": late.reason.word(),
+            "excess_ns": excess,
+            "fits": wcets,
+            "text": late_text(schedule, assignment, late),
         })
     });
+    let rules = verdict.remedies.rules.iter().map(|rule| rule_word(*rule));
+    let deadlines = verdict.remedies.deadlines.iter();
+    let deadlines =
+        deadlines.map(|(name, time)| json!({ "transaction": name, "deadline_ns": time }));
     json!({
         "version": 1,
         "fits": assignment.analysis.feasible,
@@ -264,6 +233,11 @@ pub(super) fn verdict_object(
         "resources": resources.collect::<Vec<_>>(),
         "operations": operations.collect::<Vec<_>>(),
         "late": late.collect::<Vec<_>>(),
+        "remedies": {
+            "wcets": wcets,
+            "priorities": rules.collect::<Vec<_>>(),
+            "deadlines": deadlines.collect::<Vec<_>>(),
+        },
         "notes": schedule.notes,
     })
 }

@@ -69,7 +69,7 @@ fn check_tells_what_would_fit() {
     let late = schedules.late();
     let checked = sched("check", &late, &[]);
     assert_eq!(checked.status.code(), Some(1));
-    assert!(stderr(&checked).contains("1 operation is late"));
+    assert!(stderr(&checked).contains("2 operations are late"));
     let text = stdout(&checked);
     assert!(
         text.contains("late: Avionics::Maintenance::inspect"),
@@ -86,6 +86,62 @@ fn check_tells_what_would_fit() {
     fs::write(&late, mended).expect("there is room");
     let checked = sched("check", &late, &[]);
     assert!(checked.status.success(), "{}", stdout(&checked));
+}
+
+#[test]
+fn check_tells_why_an_operation_is_late() {
+    let schedules = Schedules::new();
+    let text = stdout(&sched("check", &schedules.late(), &[])).to_owned();
+    let reason = "late: Avionics::Maintenance::inspect: its response has no bound: it and more \
+                  urgent work use 113.1 % of mission, 13.1 % more than it has\n";
+    assert!(text.contains(reason), "{text}");
+    let caller = "late: Cockpit::monitor: its response has no bound: Cockpit::monitor / \
+                  Avionics::Maintenance::inspect, of the same transaction, has none\n";
+    assert!(text.contains(caller), "{text}");
+
+    let file = schedules.folder.path().join("rates.toml");
+    let rates = r#"
+        [scheduling]
+        priorities = "rate-monotonic"
+        [[operation]]
+        name = "A::first"
+        wcet = "3 ms"
+        period = "20 ms"
+        deadline = "5 ms"
+        [[operation]]
+        name = "A::second"
+        wcet = "3 ms"
+        period = "15 ms"
+        deadline = "7 ms"
+        [[operation]]
+        name = "A::third"
+        wcet = "4 ms"
+        period = "10 ms"
+        [[operation]]
+        name = "A::fourth"
+        wcet = "3 ms"
+        period = "20 ms"
+    "#;
+    fs::write(&file, rates).expect("there is room");
+    let text = stdout(&sched("check", &file, &[])).to_owned();
+    let late = "late: A::first: it can take 10 ms, 5 ms more than its deadline of 5 ms\n";
+    assert!(text.contains(late), "{text}");
+    let report = json(&sched("check", &file, &["--json"]));
+    assert_eq!(report["late"][0]["reason"], "deadline");
+    assert_eq!(report["late"][0]["excess_ns"], 5_000_000);
+    let remedies = &report["remedies"];
+    assert_eq!(remedies["deadlines"][0]["deadline_ns"], 10_000_000);
+    assert_eq!(remedies["deadlines"].as_array().map(Vec::len), Some(1));
+    let rules = ["deadline-monotonic", "optimal", "holistic"];
+    assert_eq!(remedies["priorities"], serde_json::json!(rules));
+    // Each remedy does make it fit.
+    let by_deadline = rates.replace("deadline = \"5 ms\"", "deadline = \"10 ms\"");
+    let by_rule = rules.map(|rule| rates.replace("rate-monotonic", rule));
+    for mended in by_rule.into_iter().chain([by_deadline]) {
+        fs::write(&file, &mended).expect("there is room");
+        let checked = sched("check", &file, &[]);
+        assert!(checked.status.success(), "{}", stdout(&checked));
+    }
 }
 
 #[test]

@@ -8,6 +8,12 @@
     clippy::disallowed_methods,
     reason = "once for each failure"
 )]
+mod causes;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each failure"
+)]
 pub(super) mod failover;
 mod upkeep;
 
@@ -26,6 +32,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
+use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 #[cfg(feature = "bidir")]
 use super::connection::call_back;
@@ -33,7 +40,7 @@ use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
 use super::request::{NumberHasher, PreparedHeaders};
-use super::route::{Carries, NoRoute, Route};
+use super::route::{Carries, Route};
 use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
@@ -42,8 +49,9 @@ use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{
-    Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
+    Effective, EndPolicies, POLICY_UNREADABLE, uses_constraints, utc_now,
 };
+use crate::rtcorba::scheduling::is_constrained;
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
@@ -81,7 +89,10 @@ pub(super) struct Binding {
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
     /// Whether the headers of requests that name an object by its key differ only in their ids.
+    /// Those with a time constraint differ in that too.
     pub(super) keeps_headers: bool,
+    /// Whether its calls have a time constraint, which each request carries.
+    pub(super) is_constrained: bool,
     /// The policies about end times, if there are any.
     pub(super) ends: Option<EndPolicies>,
     /// The end times of the present call.
@@ -163,7 +174,7 @@ struct Bindings {
     next_check: u64,
     /// One of the `bindings`, which was used last.
     last: Option<(BindingKey, Rc<Binding>)>,
-    bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
+    bindings: HashMap<TableKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
@@ -196,6 +207,23 @@ impl BindingKey {
             object: object.number(),
             priority,
             kind,
+        }
+    }
+}
+
+/// The key of a binding in the table: calls with a time constraint have one of their own.
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+struct TableKey {
+    of_calls: BindingKey,
+    is_constrained: bool,
+}
+
+impl TableKey {
+    /// The key for the calls that this thread makes at present.
+    fn at_present(of_calls: BindingKey) -> Self {
+        Self {
+            of_calls,
+            is_constrained: is_constrained(),
         }
     }
 }
@@ -258,11 +286,14 @@ pub(super) fn bind(
     has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
     let now = begin_call(object.core());
+    let table_key = TableKey::at_present(key);
     let present = BINDINGS.try_with(|all| {
         let all = all.borrow();
-        let last = all.last.as_ref().filter(|(last, _)| *last == key);
+        let last = all.last.as_ref().filter(|(last, binding)| {
+            *last == key && binding.is_constrained == table_key.is_constrained
+        });
         let last = last.map(|(_, binding)| binding);
-        last.or_else(|| all.bindings.get(&key)).cloned()
+        last.or_else(|| all.bindings.get(&table_key)).cloned()
     });
     // The thread is ending, and has dropped its connections already.
     let present = present.map_err(|_| NO_USABLE_PROFILE)?;
@@ -325,7 +356,7 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
     let all = BINDINGS.try_with(|all| {
         let all = all.borrow();
         let bindings = all.bindings.iter();
-        let own = bindings.filter(|(key, _)| key.object == object.number());
+        let own = bindings.filter(|(key, _)| key.of_calls.object == object.number());
         let connections = own.map(|(_, binding)| binding.connection.clone());
         connections.collect::<Vec<_>>()
     });
@@ -336,7 +367,9 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
 
 /// Removes the binding, so that the next call binds anew.
 pub(super) fn forget(key: BindingKey) {
-    let forgotten = BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&key)));
+    let table_key = TableKey::at_present(key);
+    let forgotten =
+        BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&table_key)));
     drop(forgotten);
 }
 
@@ -427,7 +460,9 @@ fn establish_at(
             bindings.collect::<Vec<_>>()
         });
         let last = all.last.replace((key, binding.clone()));
-        let before = all.bindings.insert(key, binding.clone());
+        let before = all
+            .bindings
+            .insert(TableKey::at_present(key), binding.clone());
         if let Some(before) = &before {
             binding.standbys.swap(&before.standbys);
         }
@@ -482,9 +517,12 @@ fn prepare(
         && effective.buffering.is_none()
         && !shares_time
         && core.config.client_idle_timeout.is_none()
-        && core.rt.transform.is_none();
+        && core.rt.transform.is_none()
+        && !uses_constraints();
+    let is_constrained = is_constrained();
     let binding = Binding {
-        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none() && !is_constrained,
+        is_constrained,
         ends,
         buffering: effective.buffering,
         present_ends: Cell::default(),
@@ -671,32 +709,6 @@ fn bidirectional(
     None
 }
 
-/// Records why a call has no route.
-#[cold]
-fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> SystemException {
-    let mut cause = Text::<256>::of(match none {
-        NoRoute::OutsideOfBands => "the priority of the call is in none of the bands",
-        NoRoute::NoEndpoint => "the server has no lane for the priority of the call",
-        NoRoute::TooManyWays => "the reference has more addresses than a call tries",
-    });
-    if let Some(priority) = priority {
-        let _ = write!(cause, ", {}", priority.value());
-    }
-    let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
-    for (index, lane) in lanes.enumerate() {
-        let part = if index == 0 { "; its lanes are" } else { "," };
-        let _ = write!(cause, "{part} {}", lane.value());
-    }
-    because(none.into(), format_args!("{cause}"))
-}
-
-/// Records which policies cannot be followed.
-#[cold]
-fn conflict(policies: &[ClientPolicy]) -> SystemException {
-    let what = "the client's policies that the server, or this ORB, cannot follow";
-    because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
-}
-
 /// The addresses that may be used, the preferred one first.
 fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> {
     let mut ways: Vec<_> = ways.iter().collect();
@@ -744,21 +756,6 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
         }
         None => Err(unusable(object)),
     }
-}
-
-/// Records the profiles of a reference, none of which this ORB can use.
-#[cold]
-fn unusable(object: &Object) -> SystemException {
-    let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
-    for (index, profile) in object.ior().profiles.iter().enumerate() {
-        let part = if index == 0 {
-            "; the tags of its profiles are"
-        } else {
-            ","
-        };
-        let _ = write!(cause, "{part} {:#x}", profile.tag);
-    }
-    because(NO_USABLE_PROFILE, format_args!("{cause} (-ORBProtocols)"))
 }
 
 /// Every profile was tried, and none could be reached.

@@ -21,6 +21,7 @@ use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
+use crate::rtcorba::scheduling;
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
@@ -79,6 +80,9 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
+    if binding.is_constrained {
+        return write_constrained_header(binding, frame, operation, request_id);
+    }
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
         let form = HeaderForm::of(connection, announces);
@@ -96,6 +100,47 @@ fn prepare_header(
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
+}
+
+/// Writes the header of a request with a time constraint: one that was kept, with the present
+/// constraint, or a new one.
+#[inline(never)]
+fn write_constrained_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+) -> Result<usize, SystemException> {
+    let announces = binding.connection.announces();
+    let may_be_kept = binding.version >= Version::V1_2
+        && binding.ends.is_none()
+        && binding.addressing.get() == AddressingDisposition::Key
+        && !announces;
+    let (Some(present), true) = (present_context(binding), may_be_kept) else {
+        return write_header(binding, frame, operation, request_id, announces);
+    };
+    let form = HeaderForm::of(&binding.connection, announces);
+    let kept = binding.prepared.write(operation, form, request_id, frame)?;
+    if let Some(header_end) = kept {
+        // It is the last of the contexts, which end the header.
+        frame.as_mut_slice()[header_end - present.len()..header_end].copy_from_slice(&present);
+        return Ok(header_end);
+    }
+    let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let context = frame.as_slice()[..header_end].last_chunk();
+    if context.is_some_and(SchedulingContext::has_head) {
+        binding.prepared.keep(operation, form, frame, header_end);
+    }
+    Ok(header_end)
+}
+
+/// The context of scheduling for a request that is sent now: that of the distributable thread, else
+/// that of the time constraint.
+fn present_context(binding: &Binding) -> Option<[u8; SchedulingContext::LEN]> {
+    match outgoing() {
+        None if binding.is_constrained => scheduling::outgoing(),
+        of_thread => of_thread,
+    }
 }
 
 /// Writes the header of oneway requests by a connection that is never read, so that it is the same
@@ -165,8 +210,8 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let scheduling = outgoing();
-    let mut list = [ServiceContext { id: 0, data: &[] }; 6];
+    let scheduling = present_context(binding);
+    let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -190,11 +235,12 @@ fn write_header(
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
     }
-    if let Some(data) = &scheduling {
-        add(contexts::SCHEDULING, data);
-    }
     if !ends.is_empty() {
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
+    }
+    // The last one: see `write_constrained_header`.
+    if let Some(data) = &scheduling {
+        add(contexts::SCHEDULING, data);
     }
     let header = RequestHeader {
         request_id,
@@ -546,6 +592,8 @@ impl Hasher for NumberHasher {
     }
 }
 
+/// The most contexts of a request: code sets, three announcements, priority, end times, constraint.
+const MAX_CONTEXTS: usize = 7;
 /// The most operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
 /// Operations of one binding for which memory is allocated from the start.

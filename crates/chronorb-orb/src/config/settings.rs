@@ -447,6 +447,13 @@ settings! {
     "ordered_connections", "-ORBOrderedConnections",
         "serve the requests of a connection in the order of arrival" =>
         Bool(place!(ordered_connections));
+    "lane_order", "-ORBLaneOrder", "how requests that wait in a lane are ordered [fifo]" =>
+        Choice(choices!(lane_order {
+        "fifo" => LaneOrder::Fifo,
+        "deadline" => LaneOrder::Deadline,
+        "laxity" => LaneOrder::Laxity,
+        "muf" => LaneOrder::Urgency,
+    }));
     "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout",
         "the idle time after which threads made on demand end" =>
         Time(place!(dynamic_thread_idle_timeout));

@@ -32,6 +32,7 @@ pub(crate) mod policies;
 mod priority;
 mod real_time;
 mod rt_orb;
+pub(crate) mod scheduling;
 mod specs;
 mod state;
 mod transform;
@@ -58,6 +59,7 @@ pub use rt_orb::{
     DestroyThreadpoolError, Lane, RequestBuffering, RtOrb, Threadpool, ThreadpoolId,
     ThreadpoolLanes,
 };
+pub use scheduling::{ConstraintGuard, LaneOrder, TimeConstraint};
 pub use specs::PriorityModel;
 pub(crate) use specs::{LaneSpec, PoolSpec};
 pub(crate) use state::RtState;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chronorb_giop::{SystemException, SystemExceptionKind};
 use thiserror::Error;
 
-use super::{LaneSpec, PoolSpec, Priority};
+use super::{LaneOrder, LaneSpec, PoolSpec, Priority};
 use crate::core::Core;
 use crate::failure::because;
 use crate::order::sort_by_rank;
@@ -41,6 +41,8 @@ pub struct Threadpool {
     pub default_priority: Priority,
     /// Whether requests that find no thread are buffered by the ORB, and how many.
     pub request_buffering: Option<RequestBuffering>,
+    /// The order of requests of equal priority that wait; `None` for that of `-ORBLaneOrder`.
+    pub order: Option<LaneOrder>,
 }
 
 impl Threadpool {
@@ -52,6 +54,7 @@ impl Threadpool {
             dynamic_threads: 0,
             default_priority,
             request_buffering: None,
+            order: None,
         }
     }
 }
@@ -80,6 +83,9 @@ pub struct Lane {
     pub static_threads: u32,
     /// Threads made on demand, in addition.
     pub dynamic_threads: u32,
+    /// The order in which its waiting requests are served; `None` for that of `-ORBLaneOrder`. An
+    /// order other than that of arrival makes the pool buffer requests.
+    pub order: Option<LaneOrder>,
 }
 
 impl Lane {
@@ -89,6 +95,16 @@ impl Lane {
             priority,
             static_threads: threads,
             dynamic_threads: 0,
+            order: None,
+        }
+    }
+
+    /// The lane, with this order of its waiting requests.
+    #[must_use]
+    pub const fn ordered(self, order: LaneOrder) -> Self {
+        Self {
+            order: Some(order),
+            ..self
         }
     }
 }
@@ -197,6 +213,7 @@ impl RtOrb {
             priority: pool.default_priority,
             static_threads: pool.static_threads,
             dynamic_threads: pool.dynamic_threads,
+            order: pool.order,
         };
         self.create(PoolSpec {
             lanes: vec![lane_spec(&lane)],
@@ -238,6 +255,7 @@ fn lane_spec(lane: &Lane) -> LaneSpec {
         priority: Some(lane.priority),
         static_threads: lane.static_threads,
         dynamic_threads: lane.dynamic_threads,
+        order: lane.order,
     }
 }
 

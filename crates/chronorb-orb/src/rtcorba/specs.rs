@@ -1,6 +1,6 @@
 //! Plain values: priority models, pools and lanes.
 
-use super::{Priority, RequestBuffering};
+use super::{LaneOrder, Priority, RequestBuffering};
 
 /// The source of the priority of a request (RT-CORBA 1.2, 5.7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,4 +31,6 @@ pub(crate) struct LaneSpec {
     pub(crate) priority: Option<Priority>,
     pub(crate) static_threads: u32,
     pub(crate) dynamic_threads: u32,
+    /// `None` for that of the configuration.
+    pub(crate) order: Option<LaneOrder>,
 }

@@ -14,6 +14,7 @@ use super::thread::{self, NewLevel, Present};
 use super::{Guid, SchedulingParameter, SchedulingPoint};
 use crate::core::Core;
 use crate::incident::Incident;
+use crate::rtcorba::scheduling::received;
 use crate::rtcorba::{Priority, request_priority, set_request_priority};
 
 thread_local! {
@@ -297,8 +298,7 @@ pub(crate) fn host(
         record::cancel(core.number, guid);
         return Err(thread::cancelled(CompletionStatus::No));
     }
-    let now = Monotonic::now();
-    let parameter = SchedulingParameter::read(&context, priority, now);
+    let parameter = SchedulingParameter::read(&context, priority, received());
     thread::enter(NewLevel {
         core,
         guid,

@@ -114,6 +114,7 @@ fn spec_of(lanes: &[&LockLane]) -> PoolSpec {
         priority: Some(priority_of(priority)),
         static_threads: threads.max(1),
         dynamic_threads: 0,
+        order: None,
     });
     PoolSpec {
         lanes: lanes_of_pool.collect(),

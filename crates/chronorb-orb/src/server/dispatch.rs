@@ -11,12 +11,12 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags,
-    ServiceContext, SystemException, SystemExceptionKind, Target, Version, encode_locate_reply,
-    finish_message, minor, start_message,
+    CompletionStatus, EndTimes, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader,
+    LocateStatus, MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader,
+    ResponseFlags, SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target,
+    UtcTime, Version, encode_locate_reply, finish_message, minor, start_message,
 };
-use chronorb_rt::epoch;
+use chronorb_rt::{Monotonic, epoch};
 
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
@@ -35,7 +35,9 @@ use crate::incident::Incident;
 use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
-use crate::rtcorba::Priority;
+use crate::rtcorba::policies::utc_now;
+use crate::rtcorba::scheduling::{self, Constraint};
+use crate::rtcorba::{ConstraintGuard, Priority};
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
 
@@ -91,6 +93,7 @@ impl Context<'_> {
             }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };
+        let _constraint = known.constraint;
         let text = self.at.connection.text(message.version());
         body.set_text(text);
         let echo = known.echo.as_ref().map(|data| ServiceContext {
@@ -305,6 +308,8 @@ struct KnownContexts<'a> {
     echo: Option<[u8; 4]>,
     /// Whether the reply agrees to GIOPlite.
     agrees: bool,
+    /// The time constraint of the request, which the thread has until this is dropped.
+    constraint: Option<ConstraintGuard>,
     of_request: PhantomData<&'a ()>,
 }
 
@@ -316,6 +321,7 @@ impl<'a> KnownContexts<'a> {
         propagated: Ok(None),
         echo: None,
         agrees: false,
+        constraint: None,
     };
 
     /// Reads the contexts, and notes those that concern the connection.
@@ -332,9 +338,18 @@ impl<'a> KnownContexts<'a> {
             None => announced,
             Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
         };
+        let constraint = match known.scheduling {
+            None => Ok(None),
+            Some(data) => enter_constraint(data),
+        };
+        let (announced, constraint) = match constraint {
+            Ok(constraint) => (announced, constraint),
+            Err(malformed) => (announced.and(Err(malformed)), None),
+        };
         let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
+            constraint,
             propagated: announced.and(priority),
             echo: echo.map(|priority| contexts::encode_priority(priority.value())),
             agrees: agree_to_lite(core, connection, header),
@@ -343,6 +358,17 @@ impl<'a> KnownContexts<'a> {
             of_request: PhantomData,
         }
     }
+}
+
+/// Gives the thread the time constraint in a context.
+///
+/// # Errors
+/// `MARSHAL` if it is malformed.
+#[cold]
+#[inline(never)]
+fn enter_constraint(data: &[u8]) -> Result<Option<ConstraintGuard>, SystemException> {
+    let context = SchedulingContext::decode(data)?;
+    Ok(context.map(|context| Constraint::of_request(context, scheduling::received()).enter()))
 }
 
 /// The end of a request that no servant has served.
@@ -439,6 +465,51 @@ pub(super) fn priority_of(
     let priority = key.zip(propagated.ok());
     let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
     (priority, HeaderPlaces::of(&header, d, message.protocol))
+}
+
+/// The priority of a request as [`priority_of`] finds it, the time constraint that it carries, and
+/// the places of its header. It was received at a time, at an endpoint of a ceiling.
+///
+/// A client that knows no time constraints may send an end time: the request then has the deadline
+/// that is left of it by the clock of this machine.
+pub(super) fn urgency_of(
+    core: &Core,
+    (request, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    (ceiling, received): (Option<Priority>, Monotonic),
+) -> (Option<Priority>, Option<Constraint>, Option<HeaderPlaces>) {
+    if message.kind != MessageType::Request {
+        return (None, None, None);
+    }
+    let mut d = message.decoder(request, arena);
+    let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
+        return (None, None, None);
+    };
+    let known = ContextIndex::of(header.contexts);
+    let propagated = priority_in(known.priority);
+    let key = named_object(&header.target);
+    let priority = key.zip(propagated.ok());
+    let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
+    let context = match (known.scheduling, known.policies) {
+        // What is malformed is reported when the request is dispatched.
+        (Some(data), _) => SchedulingContext::decode(data).ok().flatten(),
+        (None, Some(data)) if core.config.clock_skew.is_some() => {
+            let ends = EndTimes::decode(data).unwrap_or_default();
+            let end = ends.request.into_iter().chain(ends.reply).min();
+            let left = |end: UtcTime| end.since(utc_now()).as_nanos().try_into().ok();
+            end.map(|end| SchedulingContext {
+                relative: left(end),
+                ..SchedulingContext::default()
+            })
+        }
+        _ => None,
+    };
+    let constraint = context.map(|context| Constraint::of_request(context, received));
+    (
+        priority,
+        constraint,
+        HeaderPlaces::of(&header, d, message.protocol),
+    )
 }
 
 /// The key of the object that a target names.
@@ -641,7 +712,6 @@ struct ContextIndex<'a> {
     one_at_a_time: bool,
     priority: Option<&'a [u8]>,
     policies: Option<&'a [u8]>,
-    #[cfg(feature = "distributable-threads")]
     scheduling: Option<&'a [u8]>,
 }
 
@@ -658,7 +728,6 @@ impl<'a> ContextIndex<'a> {
                 }
                 contexts::RT_CORBA_PRIORITY => &mut this.priority,
                 contexts::INVOCATION_POLICIES => &mut this.policies,
-                #[cfg(feature = "distributable-threads")]
                 contexts::SCHEDULING => &mut this.scheduling,
                 _ => continue,
             };

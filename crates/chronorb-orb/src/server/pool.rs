@@ -106,6 +106,7 @@ impl ServerPool {
                 } else {
                     threads.most() - threads.least()
                 },
+                order: None,
             }],
             stack_size: 0,
             laned: false,
@@ -224,6 +225,13 @@ impl ServerPool {
                          another -ORBThreadpoolStrategy";
             return Err(because(exception, format_args!("{cause}")));
         }
+        let order_of = |lane: &LaneSpec| lane.order.unwrap_or(core.config.lane_order);
+        if !strategy.orders() && spec.lanes.iter().any(|lane| !order_of(lane).is_fifo()) {
+            let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
+            let cause = "lanes are ordered under leader-followers and half-sync; use one of these \
+                         for -ORBThreadpoolStrategy, or the order fifo";
+            return Err(because(exception, format_args!("{cause}")));
+        }
         let setups = spec
             .lanes
             .iter()
@@ -245,6 +253,7 @@ impl ServerPool {
                         0 => STACK_SIZE,
                         size => size,
                     },
+                    order: order_of(lane),
                     laned: spec.laned,
                     #[cfg(feature = "schedule")]
                     cpu: spec.cpu,
@@ -395,7 +404,9 @@ fn scheduler_of(
         octets: limit(buffering.max_octets, core.config.max_buffered_octets),
     };
     let strategy = core.config.threadpool_strategy;
-    let queues = strategy.keeps_order().then(RequestBuffering::default);
+    // Requests can be ordered only where they are read before they are served.
+    let is_ordered = lanes.iter().any(|lane| !lane.order.is_fifo());
+    let queues = (strategy.keeps_order() || is_ordered).then(RequestBuffering::default);
     // Replies are read while all threads that dispatch wait for some.
     #[cfg(feature = "bidir")]
     let reading = core

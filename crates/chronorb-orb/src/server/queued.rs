@@ -5,9 +5,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol};
-#[cfg(feature = "schedule")]
-use chronorb_rt::Monotonic;
-use chronorb_rt::{Deadline, Key};
+use chronorb_rt::{Deadline, Key, Monotonic, Rank};
 
 use super::connection::WorkGuard;
 use super::lane::ServerLane;
@@ -55,6 +53,10 @@ pub(super) struct QueuedRequest {
     /// The places of the request header, if it was decoded.
     pub(super) places: Option<HeaderPlaces>,
     pub(super) message: Frame,
+    /// The rank among the waiting requests of a lane with an order.
+    pub(super) rank: Rank,
+    /// The time at which it was read, in a lane with an order.
+    pub(super) received: Option<Monotonic>,
     /// The permit to be dispatched now.
     pub(super) permit: Option<DispatchPermit>,
     /// For a parked request: its ticket, and the time until which it may wait.

@@ -12,6 +12,10 @@
 //! A request that was read gets a permit in this order: a free one of its lane, a new one (a thread
 //! on demand), a free one of a lower lane (borrowing). Without a permit it waits: buffered, where
 //! the pool buffers, else unread in its connection.
+//!
+//! A lane may have a [`LaneOrder`]. Whenever a thread of it is about to take a request, it first
+//! yields its processor: a reader of the same priority then reads what has arrived, so that the
+//! most urgent request is chosen among all. A request that is being dispatched is not interrupted.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -20,7 +24,8 @@ use std::time::Duration;
 
 use chronorb_cdr::Frame;
 use chronorb_rt::{
-    Bounds, Deadline, Gate, Kick, OfferOutcome, PiMutex, Scheduling, WorkerSet, set_scheduling_of,
+    Bounds, Deadline, Gate, Kick, OfferOutcome, PiMutex, Rank, Scheduling, WorkerSet,
+    set_scheduling_of,
 };
 
 use super::lane::setup::LaneSetup;
@@ -28,7 +33,7 @@ use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
 use crate::config::ThreadpoolStrategy;
 use crate::order::sort_by_rank;
-use crate::rtcorba::Priority;
+use crate::rtcorba::LaneOrder;
 
 /// The threads of a pool's lanes and their requests.
 pub(super) struct PoolScheduler {
@@ -55,6 +60,7 @@ struct LaneWorkers {
     workers: WorkerSet<QueuedRequest>,
     /// The scheduling of its threads while they dispatch nothing.
     scheduling: Scheduling,
+    order: LaneOrder,
 }
 
 /// The features of a pool that need a scheduler.
@@ -139,6 +145,7 @@ impl PoolScheduler {
             LaneWorkers {
                 workers: WorkerSet::new(lane.static_threads, greatest, members, bounds),
                 scheduling: lane.scheduling,
+                order: lane.order,
             }
         };
         Ok(Some(Self {
@@ -222,7 +229,7 @@ impl PoolScheduler {
     /// learns that from the end of the connection.
     pub(super) fn assign(&self, request: QueuedRequest) {
         let (from, to) = (request.lane().index(), request.dispatched_by());
-        let rank = rank(request.lane().priority());
+        let rank = LaneOrder::Fifo.rank(request.lane().priority(), None);
         if self.workers(to).assign(rank, request).is_ok() {
             self.call(to, from);
         }
@@ -257,12 +264,12 @@ impl PoolScheduler {
     pub(super) fn buffer(
         &self,
         request: QueuedRequest,
-        priority: Option<Priority>,
+        rank: Rank,
         on_wait: impl FnOnce(&mut QueuedRequest),
     ) -> OfferOutcome<QueuedRequest> {
         let (lane, octets) = (request.lane().index(), request.message.len());
         let workers = self.workers(lane);
-        match workers.offer(rank(priority), octets, request, on_wait) {
+        match workers.offer(rank, octets, request, on_wait) {
             // A permit was free after all.
             OfferOutcome::Permit(request) => {
                 OfferOutcome::Permit(request.grant(DispatchPermit::of(lane)))
@@ -293,10 +300,41 @@ impl PoolScheduler {
         }
     }
 
+    /// The order of a lane whose waiting requests have another one than that of arrival.
+    #[inline]
+    pub(super) fn order(&self, lane: usize) -> Option<LaneOrder> {
+        let order = self.lanes[lane].order;
+        (!order.is_fifo()).then_some(order)
+    }
+
+    /// Lets a reader of the lane read what has arrived. Returns whether a more urgent request than
+    /// one of this rank waits now.
+    pub(super) fn is_preceded(&self, lane: usize, rank: Rank) -> bool {
+        std::thread::yield_now();
+        self.workers(lane).is_preceded(rank)
+    }
+
+    /// Exchanges a request for a more urgent one of its lane, which gets the permit.
+    pub(super) fn most_urgent(&self, mut request: QueuedRequest) -> QueuedRequest {
+        let lane = request.lane().index();
+        let is_of_lane = request.dispatched_by() == lane;
+        if !is_of_lane || self.order(lane).is_none() || !self.is_preceded(lane, request.rank) {
+            return request;
+        }
+        let (rank, octets) = (request.rank, request.message.len());
+        let permit = request.permit.take();
+        let mut first = self.workers(lane).exchange(rank, octets, request);
+        first.permit = permit;
+        first
+    }
+
     /// Returns a permit. The result is the next request to dispatch with it, if one waits; the
     /// request then has the permit.
     pub(super) fn release(&self, permit: DispatchPermit) -> Option<QueuedRequest> {
         let lane = permit.lane();
+        if self.order(lane).is_some() {
+            std::thread::yield_now();
+        }
         loop {
             let above = &self.borrowers[lane];
             if let Some(borrowed) = above.iter().find_map(|lane| self.workers(*lane).take()) {
@@ -327,7 +365,7 @@ impl PoolScheduler {
         if !workers.has_assigned() {
             return Some(waited);
         }
-        match workers.assign(rank(waited.lane().priority()), waited) {
+        match workers.assign(LaneOrder::Fifo.rank(waited.lane().priority(), None), waited) {
             Ok(()) => workers.take_assigned(),
             Err(waited) => Some(waited),
         }
@@ -371,11 +409,6 @@ impl PoolScheduler {
             }
         }
     }
-}
-
-/// Returns the rank of a priority in the backlog; requests without a priority come last.
-fn rank(priority: Option<Priority>) -> i32 {
-    priority.map_or(-1, |priority| priority.value().into())
 }
 
 /// The number of spare frames for readers.

@@ -194,6 +194,11 @@ impl ThreadpoolStrategy {
         }
     }
 
+    /// Whether requests that wait in a lane can be served in another order than that of arrival.
+    pub(super) const fn orders(self) -> bool {
+        matches!(self, Self::LeaderFollowers | Self::HalfSyncHalfAsync)
+    }
+
     /// Whether one thread reads for all lanes of a pool, and filters assign the lane of a request.
     pub(super) const fn filters(self) -> bool {
         match self {

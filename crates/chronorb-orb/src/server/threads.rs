@@ -294,7 +294,7 @@ fn serve_as_member(
         }
         let mut idle = true;
         while let Some(request) = workers.take_assigned() {
-            worker.serve_queued(request);
+            worker.serve_queued(scheduler.most_urgent(request));
             worker.give_permit_back(scheduler);
             idle = false;
         }

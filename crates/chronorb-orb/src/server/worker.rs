@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, CdrError, Frame};
 use chronorb_giop::connection::Message;
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType, SystemException};
-use chronorb_rt::{AffineThread, Key, ReleaseOutcome};
+use chronorb_rt::{AffineThread, Key, Rank, ReleaseOutcome};
 use chronorb_transport::Event;
 
 use super::at::At;
@@ -35,7 +35,7 @@ use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::{Activity, Stage};
 use crate::room::KEPT_CAPACITY;
-use crate::rtcorba::OwnPriority;
+use crate::rtcorba::{OwnPriority, scheduling};
 #[cfg(feature = "schedule")]
 use crate::schedule::Meter;
 use crate::upcall::{Parks, Role, Thread};
@@ -354,11 +354,13 @@ impl Worker {
         Meter::set_arrival(request.work.arrived);
         // As for a request that a thread has read itself, a panic of application code ends the
         // connection: the client must not wait for an answer.
+        scheduling::set_received(request.received);
         let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
             None => self.handle(at, request.header, request.places.as_ref()),
             Some(exception) => self.refuse(at, request.header, exception),
         }))
         .unwrap_or(Err(End::Lost));
+        scheduling::set_received(None);
         #[cfg(feature = "schedule")]
         Meter::set_arrival(None);
         self.thread.parks = parks;
@@ -419,6 +421,8 @@ impl Worker {
             header,
             places: None,
             message,
+            rank: Rank::default(),
+            received: None,
             permit: None,
             waited: None,
         }

@@ -4,7 +4,9 @@
 use chronorb_cdr::Decoder;
 use chronorb_orb::codegen::v1::reply_error;
 use chronorb_orb::poa::{AuthorizationRequest, Policy, PriorityModel};
-use chronorb_orb::rtcorba::{ClientPolicy, Lane, Priority, SetOverride, ThreadpoolLanes};
+use chronorb_orb::rtcorba::{
+    ClientPolicy, Lane, Priority, SetOverride, ThreadpoolLanes, TimeConstraint,
+};
 use chronorb_orb::{
     Call, Object, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy,
 };
@@ -125,6 +127,17 @@ fn nor_with_end_times() {
     ];
     for lite in LITE_OR_NOT {
         nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &policies);
+    }
+}
+
+#[test]
+fn nor_with_a_deadline() {
+    let client = orb_with(|_| {});
+    let _until = client
+        .rt_current()
+        .constrain(TimeConstraint::within(PATIENCE));
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &[]);
     }
 }
 

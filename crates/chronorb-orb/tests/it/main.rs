@@ -67,6 +67,7 @@ mod pools {
     #[cfg(feature = "baselines")]
     mod filter_chain;
     mod growth;
+    mod lane_orders;
     mod lanes;
     mod model;
     mod ordered;
@@ -117,6 +118,7 @@ mod protocols {
 
 mod rtcorba {
     mod ceilings;
+    mod deadlines;
     mod mappings;
     mod mutexes;
     mod object_priorities;

@@ -1,8 +1,13 @@
 //! The threads of a lane: permits to dispatch, the backlog, and idle threads.
 
+mod backlog;
+
 use core::cmp::Reverse;
 use core::fmt;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use backlog::Backlog;
+pub use backlog::{Bounds, Rank};
 
 #[cfg(not(loom))]
 use crate::sync::gate;
@@ -19,8 +24,8 @@ use crate::time::clock::Deadline;
 /// * *Permits*: permits to process an item, as many as threads may work at a time. A thread that
 ///   takes one ([`try_begin`](Self::try_begin)) processes an item itself or hands it to a member,
 ///   and returns the permit afterwards ([`finish`](Self::finish)).
-/// * *The backlog*: a bounded queue of items that found no permit ([`offer`](Self::offer)), the
-///   most urgent first. `finish` hands out an item together with the permit, so that a permit is
+/// * *The backlog*: a bounded queue of items that found no permit ([`offer`](Self::offer)), by
+///   [`Rank`]. `finish` hands out an item together with the permit, so that a permit is
 ///   never free while an item waits.
 /// * *Members*: the threads. An idle member [rests](Self::rest). An item that has a permit is
 ///   [assigned](Self::assign), and a resting member is [called](Self::call) for it. A member checks
@@ -42,15 +47,6 @@ pub struct WorkerSet<T> {
     size: AtomicU32,
     least: u32,
     greatest: u32,
-}
-
-/// The bounds of a [`WorkerSet`]'s backlog.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bounds {
-    /// The greatest number of items; 0 for no backlog.
-    pub things: u32,
-    /// The greatest sum of their sizes.
-    pub octets: usize,
 }
 
 /// The outcome of [offering](WorkerSet::offer) an item.
@@ -101,7 +97,7 @@ impl<T> WorkerSet<T> {
     pub fn try_begin(&self) -> bool {
         let mut permits = self.permits.load(Ordering::SeqCst);
         while free(permits) > 0 {
-            match self.exchange(permits, permits - PERMIT) {
+            match self.swap_permits(permits, permits - PERMIT) {
                 Ok(()) => return true,
                 Err(present) => permits = present,
             }
@@ -115,7 +111,7 @@ impl<T> WorkerSet<T> {
         let mut permits = self.permits.load(Ordering::SeqCst);
         loop {
             if waiting(permits) == 0 {
-                match self.exchange(permits, permits + PERMIT) {
+                match self.swap_permits(permits, permits + PERMIT) {
                     Ok(()) => return None,
                     Err(present) => permits = present,
                 }
@@ -139,12 +135,11 @@ impl<T> WorkerSet<T> {
         Some(thing)
     }
 
-    /// Puts an item for which there was no permit into the backlog. Greater ranks are more urgent;
-    /// items of equal rank are processed in order. An item that is about to wait is changed by
-    /// `on_wait`, before another thread can take it.
+    /// Puts an item for which there was no permit into the backlog. `on_wait` changes an item that
+    /// is about to wait, before another thread can take it.
     pub fn offer(
         &self,
-        rank: i32,
+        rank: Rank,
         octets: usize,
         mut thing: T,
         on_wait: impl FnOnce(&mut T),
@@ -159,7 +154,7 @@ impl<T> WorkerSet<T> {
             let permits = self.permits.load(Ordering::SeqCst);
             if free(permits) > 0 {
                 // Nothing waits in this case, so nothing was evicted.
-                if self.exchange(permits, permits - PERMIT).is_ok() {
+                if self.swap_permits(permits, permits - PERMIT).is_ok() {
                     return OfferOutcome::Permit(thing);
                 }
                 continue;
@@ -168,12 +163,32 @@ impl<T> WorkerSet<T> {
                 return OfferOutcome::Refused(thing);
             };
             let out = less_urgent.len() as u64 * WAITING;
-            if self.exchange(permits, permits + WAITING - out).is_ok() {
+            if self.swap_permits(permits, permits + WAITING - out).is_ok() {
                 on_wait(&mut thing);
                 queue.backlog.push(rank, octets, thing);
                 return OfferOutcome::Waits(evicted.take().unwrap_or_default());
             }
         }
+    }
+
+    /// Whether an item of the backlog is more urgent than this rank.
+    #[inline]
+    pub fn is_preceded(&self, rank: Rank) -> bool {
+        self.has_backlog() && self.queue.lock().backlog.precedes(rank)
+    }
+
+    /// Exchanges an item that has a permit for the most urgent one of the backlog, if that is more
+    /// urgent; it then has the permit. The item waits before its equals, whatever the bounds are.
+    pub fn exchange(&self, rank: Rank, octets: usize, thing: T) -> T {
+        if !self.has_backlog() {
+            return thing;
+        }
+        let mut queue = self.queue.lock();
+        if queue.closed {
+            return thing;
+        }
+        // One goes in where one comes out, so the permits do not change.
+        queue.backlog.exchange(rank, octets, thing)
     }
 
     /// Adds a permit, which the caller then holds, unless the greatest number is reached. The
@@ -251,16 +266,16 @@ impl<T> WorkerSet<T> {
     }
 
     /// Assigns an item, for which the caller holds a permit, to the members. A resting member is
-    /// then to be [called](Self::call). Ranks are as for [`offer`](Self::offer).
+    /// then to be [called](Self::call).
     ///
     /// # Errors
     /// The item, if the worker set is closed.
-    pub fn assign(&self, rank: i32, thing: T) -> Result<(), T> {
+    pub fn assign(&self, rank: Rank, thing: T) -> Result<(), T> {
         let mut queue = self.queue.lock();
         if queue.closed {
             return Err(thing);
         }
-        queue.assigned.push_back((rank, thing));
+        queue.assigned.push_back((rank.urgency, thing));
         self.assigned.fetch_add(1, Ordering::Release);
         drop(queue);
         fence(Ordering::SeqCst);
@@ -281,8 +296,12 @@ impl<T> WorkerSet<T> {
             return None;
         }
         let mut queue = self.queue.lock();
-        let ranks = queue.assigned.iter().map(|(rank, _)| *rank).enumerate();
-        let (first, _) = ranks.min_by_key(|(_, rank)| Reverse(*rank))?;
+        let all = queue
+            .assigned
+            .iter()
+            .map(|(urgency, _)| *urgency)
+            .enumerate();
+        let (first, _) = all.min_by_key(|(_, urgency)| Reverse(*urgency))?;
         let (_, thing) = queue.assigned.remove(first)?;
         self.assigned.fetch_sub(1, Ordering::SeqCst);
         Some(thing)
@@ -441,79 +460,16 @@ const RAISED: u32 = 5;
 
 /// The queues of items that wait for members, guarded by a lock.
 struct RunQueue<T> {
-    /// With their ranks, in order; never more than there are permits.
-    assigned: VecDeque<(i32, T)>,
+    /// With their urgency, in order; never more than there are permits.
+    assigned: VecDeque<(u128, T)>,
     backlog: Backlog<T>,
     /// Permits whose threads are being started.
     starting: u32,
     closed: bool,
 }
 
-/// Things without a permit.
-struct Backlog<T> {
-    /// With their sizes, the least urgent and youngest first.
-    things: BTreeMap<Place, (usize, T)>,
-    octets: usize,
-    bounds: Bounds,
-    /// The number of the next thing.
-    next: u64,
-}
-
-/// Rank and number: of those of a rank the youngest is the least.
-type Place = (i32, Reverse<u64>);
-
-impl<T> Backlog<T> {
-    fn new(bounds: Bounds) -> Self {
-        Self {
-            things: BTreeMap::new(),
-            octets: 0,
-            bounds,
-            next: 0,
-        }
-    }
-
-    fn push(&mut self, rank: i32, octets: usize, thing: T) {
-        let number = self.next;
-        self.next += 1;
-        self.octets += octets;
-        self.things.insert((rank, Reverse(number)), (octets, thing));
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        let (_, (octets, thing)) = self.things.pop_last()?;
-        self.octets -= octets;
-        Some(thing)
-    }
-
-    fn clear(&mut self) -> Vec<T> {
-        self.octets = 0;
-        let things = core::mem::take(&mut self.things);
-        things.into_values().map(|(_, thing)| thing).collect()
-    }
-
-    /// Makes room for one more item by removing less urgent ones, the least urgent and youngest
-    /// first. Returns `None`, and removes nothing, if that does not suffice.
-    fn make_room(&mut self, rank: i32, octets: usize) -> Option<Vec<T>> {
-        let fits = |things: usize, present: usize| {
-            things < self.bounds.things as usize
-                && present.saturating_add(octets) <= self.bounds.octets
-        };
-        let (mut things, mut left) = (self.things.len(), self.octets);
-        let mut less_urgent = self.things.range(..(rank, Reverse(u64::MAX)));
-        while !fits(things, left) {
-            let (_, (octets, _)) = less_urgent.next()?;
-            things -= 1;
-            left -= octets;
-        }
-        let out = (things..self.things.len()).map_while(|_| self.things.pop_first());
-        let out = out.map(|(_, (_, thing))| thing).collect();
-        self.octets = left;
-        Some(out)
-    }
-}
-
 impl<T> WorkerSet<T> {
-    fn exchange(&self, present: u64, new: u64) -> Result<(), u64> {
+    fn swap_permits(&self, present: u64, new: u64) -> Result<(), u64> {
         self.permits
             .compare_exchange_weak(present, new, Ordering::SeqCst, Ordering::SeqCst)
             .map(drop)
@@ -599,8 +555,8 @@ mod tests {
     fn what_waits_gets_the_seat_that_is_given_back_the_most_urgent_first() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin() && !workers.try_begin());
-        assert!(waits(workers.offer(1, 1, "low", |_| ())).is_empty());
-        assert!(waits(workers.offer(2, 1, "high", |_| ())).is_empty());
+        assert!(waits(workers.offer(Rank::of(1), 1, "low", |_| ())).is_empty());
+        assert!(waits(workers.offer(Rank::of(2), 1, "high", |_| ())).is_empty());
         assert_eq!(workers.finish(), Some("high"));
         assert_eq!(workers.finish(), Some("low"));
         assert_eq!(workers.finish(), None);
@@ -608,11 +564,43 @@ mod tests {
     }
 
     #[test]
+    fn an_item_with_a_permit_gives_way_to_a_more_urgent_one() {
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        let (low, high) = (Rank::of(1), Rank::of(2));
+        assert!(workers.try_begin());
+        assert!(!workers.is_preceded(low));
+        assert_eq!(workers.exchange(low, 1, "first"), "first");
+        waits(workers.offer(low, 1, "second", |_| ()));
+        assert!(!workers.is_preceded(low), "equals do not give way");
+        waits(workers.offer(high, 1, "urgent", |_| ()));
+        assert!(workers.is_preceded(low) && !workers.is_preceded(high));
+        assert_eq!(workers.exchange(low, 1, "first"), "urgent");
+        assert_eq!(workers.counts(), (1, 0, 2));
+        let rest: Vec<_> = core::iter::from_fn(|| workers.finish()).collect();
+        assert_eq!(rest, ["first", "second"]);
+    }
+
+    #[test]
+    fn an_item_of_little_worth_is_evicted_however_urgent_it_is() {
+        let rank = |urgency, worth| Rank { urgency, worth };
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin());
+        waits(workers.offer(rank(9, 0), 1, "urgent", |_| ()));
+        waits(workers.offer(rank(1, 5), 1, "critical", |_| ()));
+        assert_eq!(
+            waits(workers.offer(rank(2, 5), 1, "next", |_| ())),
+            ["urgent"]
+        );
+        assert_eq!(workers.finish(), Some("next"));
+        assert_eq!(workers.finish(), Some("critical"));
+    }
+
+    #[test]
     fn equals_are_served_in_order() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(1, 1, "first", |_| ()));
-        waits(workers.offer(1, 1, "second", |_| ()));
+        waits(workers.offer(Rank::of(1), 1, "first", |_| ()));
+        waits(workers.offer(Rank::of(1), 1, "second", |_| ()));
         assert_eq!(workers.finish(), Some("first"));
     }
 
@@ -620,14 +608,14 @@ mod tests {
     fn things_and_octets_are_bounded() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(0, 60, 'a', |_| ()));
+        waits(workers.offer(Rank::of(0), 60, 'a', |_| ()));
         assert!(matches!(
-            workers.offer(0, 41, 'b', |_| ()),
+            workers.offer(Rank::of(0), 41, 'b', |_| ()),
             OfferOutcome::Refused('b')
         ));
-        waits(workers.offer(0, 40, 'c', |_| ()));
+        waits(workers.offer(Rank::of(0), 40, 'c', |_| ()));
         assert!(matches!(
-            workers.offer(0, 0, 'd', |_| ()),
+            workers.offer(Rank::of(0), 0, 'd', |_| ()),
             OfferOutcome::Refused('d')
         ));
         assert_eq!(workers.counts(), (1, 0, 2));
@@ -637,12 +625,15 @@ mod tests {
     fn what_is_more_urgent_takes_the_room_of_what_is_less() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(1, 60, "old", |_| ()));
-        waits(workers.offer(1, 40, "young", |_| ()));
-        assert_eq!(waits(workers.offer(2, 30, "urgent", |_| ())), ["young"]);
+        waits(workers.offer(Rank::of(1), 60, "old", |_| ()));
+        waits(workers.offer(Rank::of(1), 40, "young", |_| ()));
+        assert_eq!(
+            waits(workers.offer(Rank::of(2), 30, "urgent", |_| ())),
+            ["young"]
+        );
         // One eviction would not make enough room here, and two would not either.
         assert!(matches!(
-            workers.offer(2, 90, "great", |_| ()),
+            workers.offer(Rank::of(2), 90, "great", |_| ()),
             OfferOutcome::Refused(_)
         ));
         assert_eq!(workers.finish(), Some("urgent"));
@@ -653,10 +644,10 @@ mod tests {
     fn a_closed_set_gives_back_what_waits_and_takes_nothing() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(0, 1, 'a', |_| ()));
+        waits(workers.offer(Rank::of(0), 1, 'a', |_| ()));
         assert_eq!(workers.close(), ['a']);
         assert!(matches!(
-            workers.offer(0, 1, 'b', |_| ()),
+            workers.offer(Rank::of(0), 1, 'b', |_| ()),
             OfferOutcome::Refused('b')
         ));
         assert_eq!(workers.finish(), None);
@@ -688,7 +679,7 @@ mod tests {
         let workers = WorkerSet::new(4, 4, 4, ROOM);
         for (rank, thing) in [(1, 'a'), (2, 'b'), (2, 'c'), (0, 'd')] {
             assert!(workers.try_begin());
-            workers.assign(rank, thing).expect("it is open");
+            workers.assign(Rank::of(rank), thing).expect("it is open");
         }
         let taken: String = core::iter::from_fn(|| workers.take_assigned()).collect();
         assert_eq!(taken, "bcad");
@@ -715,7 +706,7 @@ mod tests {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         let me = workers.enlist(7).expect("there is room");
         assert!(workers.try_begin());
-        workers.assign(0, 'a').expect("it is open");
+        workers.assign(Rank::of(0), 'a').expect("it is open");
         assert!(!workers.rest(me));
         assert_eq!(workers.rise(me), WakeReason::ByItself);
         assert_eq!(workers.take_assigned(), Some('a'));

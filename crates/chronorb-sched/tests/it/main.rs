@@ -1,8 +1,13 @@
 //! Worked cases with their numbers, and properties of random task sets.
 
+mod any_input;
 mod cases;
+mod deadlines;
+mod late;
+mod local_deadlines;
 mod overload;
 mod properties;
+mod rates;
 mod transactions;
 
 use chronorb_sched::{Response, Task};

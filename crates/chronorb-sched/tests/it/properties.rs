@@ -12,7 +12,7 @@ use crate::ranked_tasks;
 const PREEMPTIVE: Preemption = Preemption::Preemptive;
 
 /// Returns tasks whose hyperperiod is at most 240, the most urgent one first.
-fn tasks() -> impl Strategy<Value = Vec<Task>> {
+pub(crate) fn tasks() -> impl Strategy<Value = Vec<Task>> {
     let period = select(vec![4_u64, 5, 6, 8, 10, 12, 15, 16, 20, 24, 30, 40, 48, 60]);
     let task = (period, 1..8_u64, 1..100_u64).prop_map(|(period, cost, deadline)| {
         let cost = cost.min(period);
@@ -23,7 +23,7 @@ fn tasks() -> impl Strategy<Value = Vec<Task>> {
 }
 
 /// Returns tasks with jitter, blocking and deadlines beyond the period.
-fn delayed_tasks() -> impl Strategy<Value = Vec<Task>> {
+pub(crate) fn delayed_tasks() -> impl Strategy<Value = Vec<Task>> {
     let delays = vec((0..20_u64, 0..8_u64, 0..20_u64), 6);
     (tasks(), delays).prop_map(|(mut tasks, delays)| {
         for (task, (jitter, blocking, later)) in tasks.iter_mut().zip(delays) {
@@ -60,7 +60,7 @@ fn missed(result: &SimulationResult) -> u64 {
     result.tasks.iter().map(|it| it.missed).sum()
 }
 
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -267,6 +267,9 @@ proptest! {
             fits(&banded).unwrap()
         };
         prop_assert!(with(&bands));
+        // A band for each task is no band.
+        let own: Vec<_> = (0..tasks.len() as u32).rev().collect();
+        prop_assert!(with(&own));
         // Each bit is a border between neighbours.
         let count = bands.iter().max().unwrap() + 1;
         for borders in 0_u32..1 << (tasks.len() - 1) {
@@ -326,100 +329,5 @@ proptest! {
             prop_assert!(one.blocking <= several.blocking);
         }
         prop_assert_eq!(ceiling.last().unwrap().blocking, 0, "nothing is less urgent");
-    }
-}
-
-/// Returns a time of any size: small, in the usual range of nanoseconds, or any.
-fn any_time(random: &mut fastrand::Rng) -> Time {
-    match random.u8(0..10) {
-        0..6 => random.u64(0..20),
-        6..9 => random.u64(1..1_000_000_000),
-        _ => random.u64(..) >> random.u32(0..64),
-    }
-}
-
-/// Analyses a random set by everything. The results are of no interest: there is no panic, and
-/// every analysis ends.
-fn analyse_by_everything(random: &mut fastrand::Rng) {
-    let count = random.usize(0..5);
-    let mut tasks: Vec<_> = (0..count)
-        .map(|_| {
-            Task::new(any_time(random), any_time(random))
-                .with_deadline(any_time(random))
-                .with_jitter(any_time(random))
-                .with_blocking(any_time(random))
-                .with_priority(random.u32(0..5))
-                .with_criticality(random.u8(0..3), random.u8(0..3))
-                .with_offset(any_time(random))
-        })
-        .collect();
-    let sections: Vec<_> = (0..random.usize(0..4))
-        .map(|_| Section {
-            task: random.usize(0..5),
-            lock: random.usize(0..3),
-            length: any_time(random),
-        })
-        .collect();
-    let transactions: Vec<_> = (0..random.usize(0..4))
-        .map(|_| {
-            let count = random.usize(0..4);
-            let steps = (0..count)
-                .map(|_| Step::new(random.usize(0..3), any_time(random), random.u32(0..5)));
-            let steps = steps.collect();
-            Transaction::new(any_time(random), steps)
-        })
-        .collect();
-    let resources = [PREEMPTIVE, Preemption::NonPreemptive].map(|preemption| Resource {
-        preemption,
-        blocking: 1,
-    });
-    let _ = analyse_transactions(&resources, &transactions);
-    let _ = passes_liu_layland_bound(&tasks);
-    let _ = passes_hyperbolic_bound(&tasks);
-    let _ = passes_harmonic_bound(&tasks);
-    for blocking in [
-        DeadlineBlocking::None,
-        DeadlineBlocking::NonPreemptive,
-        DeadlineBlocking::Sections(&sections),
-    ] {
-        let _ = test_demand(&tasks, blocking);
-    }
-    let _ = demand(&tasks, any_time(random));
-    for run_to_completion in [false, true] {
-        for strategy in [
-            LevelStrategy::MaximumUrgency,
-            LevelStrategy::RateMonotonicLaxity,
-        ] {
-            if let Ok(levels) = dispatch_levels(&tasks, strategy) {
-                let _ = subpriorities(&tasks, &levels);
-                let _ = guaranteed(&tasks, &levels, run_to_completion);
-            }
-        }
-    }
-    let _ = assign_blocking(&mut tasks, &sections, LockProtocol::Inheritance);
-    for preemption in [PREEMPTIVE, Preemption::NonPreemptive] {
-        let _ = responses(&tasks, preemption);
-        let _ = assign_bands(&tasks, preemption);
-        let _ = assign_optimal(&mut tasks, preemption);
-    }
-    let rules = Simulation {
-        discipline: Discipline::MaximumUrgency,
-        late: LateJobs::Abort,
-        processors: random.usize(0..3),
-        record: true,
-        ..Simulation::new(any_time(random).min(1_000))
-    };
-    let _ = simulate(&tasks, &rules, |_, _| random.u64(..));
-}
-
-#[test]
-fn any_input_is_analysed_without_panic() {
-    let sets = std::env::var("CHRONORB_SCHED_SETS");
-    let sets = sets.map_or(1_000, |sets| {
-        sets.parse().expect("CHRONORB_SCHED_SETS is a number")
-    });
-    let mut random = fastrand::Rng::with_seed(27);
-    for _ in 0..sets {
-        analyse_by_everything(&mut random);
     }
 }

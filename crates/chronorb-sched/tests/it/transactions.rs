@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// The processors A and B and the link N of case T15.
-fn resources() -> [Resource; 3] {
+pub(crate) fn resources() -> [Resource; 3] {
     let link = Resource {
         preemption: Preemption::NonPreemptive,
         blocking: 1,
@@ -280,7 +280,7 @@ fn bad_transactions_are_errors() {
 }
 
 /// Returns transactions over two processors and a link, some of them with branches.
-fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
+pub(crate) fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
     let step = (0..3_usize, 1..5_u64, 1..8_u32, any::<bool>());
     let period = select(vec![20_u64, 30, 40, 60, 80, 120]);
     let transaction =

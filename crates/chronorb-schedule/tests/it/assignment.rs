@@ -313,3 +313,69 @@ fn a_oneway_call_has_a_deadline_of_its_own() {
     assert_eq!(analysis.operations[0].response, millis(1));
     assert_eq!(analysis.operations[1].response, millis(6));
 }
+
+/// A call that leaves its processor needs a more urgent priority than its deadline says, because
+/// most of its time passes elsewhere.
+#[test]
+fn local_deadlines_fit_where_those_of_transactions_do_not() {
+    let with = |rule: &str| {
+        let text = r#"
+            [scheduling]
+            priorities = "RULE"
+            [[node]]
+            name = "client"
+            [[node]]
+            name = "server"
+            [[operation]]
+            name = "Client::call"
+            node = "client"
+            wcet = "4 ms"
+            period = "30 ms"
+            deadline = "20 ms"
+            calls = { operation = "Server::work", before = "2 ms" }
+            [[operation]]
+            name = "Client::tick"
+            node = "client"
+            wcet = "5 ms"
+            period = "12 ms"
+            [[operation]]
+            name = "Server::work"
+            node = "server"
+            wcet = "10 ms"
+        "#;
+        schedule(&text.replace("RULE", rule)).assign().unwrap()
+    };
+    let by_deadline = with("deadline-monotonic").analysis;
+    assert!(!by_deadline.feasible);
+    let late: Vec<_> = by_deadline
+        .operations
+        .iter()
+        .map(|it| it.is_on_time())
+        .collect();
+    assert_eq!(late, [false, true, true]);
+    assert_eq!(by_deadline.operations[0].response, millis(24));
+    let holistic = with("holistic");
+    assert!(holistic.analysis.feasible);
+    assert!(holistic.priority(0) > holistic.priority(1));
+    let responses = holistic.analysis.operations.iter().map(|it| it.response);
+    assert_eq!(responses.collect::<Vec<_>>(), [14, 9, 12].map(millis));
+    // Where deadlines are enough, they decide.
+    let rates = RATES.to_owned() + "[scheduling]\npriorities = \"holistic\"\n";
+    assert_eq!(
+        schedule(&rates).ranks().unwrap(),
+        schedule(RATES).ranks().unwrap()
+    );
+}
+
+#[test]
+fn a_late_schedule_has_bounds_of_all_responses() {
+    let text = RATES.replace("wcet = \"20 ms\"", "wcet = \"125 ms\"");
+    let it = schedule(&text);
+    let assignment = it.assign().unwrap();
+    assert!(!assignment.analysis.feasible);
+    assert!(!assignment.task_sets.fits().unwrap());
+    let responses = assignment.analysis.operations.iter().map(|it| it.response);
+    // The others leave less than the slowest one needs.
+    let expected = [Response::Unbounded, millis(10), millis(25), millis(195)];
+    assert_eq!(responses.collect::<Vec<_>>(), expected);
+}

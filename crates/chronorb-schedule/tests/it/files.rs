@@ -106,7 +106,8 @@ wcet = "2 millis"
 period = 20
 lane = "slow"
 "#;
-    let priorities = r#""deadline-monotonic", "rate-monotonic", "optimal" or "declared""#;
+    let priorities =
+        r#""deadline-monotonic", "rate-monotonic", "optimal", "holistic" or "declared""#;
     let first = format!("test.toml: line 3, column 14: priorities has to be {priorities}");
     let others = r#"test.toml: line 5, column 1: A::a: wcet, the execution time, is missing
 test.toml: line 7, column 1: there is no key "wect": did you mean "wcet"?

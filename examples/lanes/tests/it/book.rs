@@ -10,9 +10,10 @@ use chronorb::config::OrbConfig;
 use chronorb::observe::{Activity, ThreadSnapshot};
 use chronorb::prelude::*;
 use chronorb::rtcorba::{
-    ClientPolicy, FailoverPolicy, FailoverSemantics, Heartbeat, MappingKind, NativePriority,
-    NetworkPriority, PriorityBand, PriorityBands, PriorityMapping, PriorityTransform, Protocols,
-    RebindMode, SetOverride, TcpProtocolProperties, ThreadpoolId,
+    ClientPolicy, FailoverPolicy, FailoverSemantics, Heartbeat, LaneOrder, MappingKind,
+    NativePriority, NetworkPriority, PriorityBand, PriorityBands, PriorityMapping,
+    PriorityTransform, Protocols, RebindMode, SetOverride, TcpProtocolProperties, ThreadpoolId,
+    TimeConstraint,
 };
 use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, QuoterSkeleton};
@@ -108,6 +109,28 @@ fn threads_on_demand_and_request_buffering() -> Outcome {
         ..Default::default()
     })?;
     assert_eq!(pool.number(), 2);
+    Ok(orb.shutdown(true)?)
+}
+
+#[test]
+fn deadlines_and_lanes_with_an_order() -> Outcome {
+    let orb = orb()?;
+    let (low, high) = priorities()?;
+    let current = orb.rt_current();
+    let _until = current.constrain(TimeConstraint {
+        execution: Duration::from_micros(400),
+        criticality: 2,
+        ..TimeConstraint::within(Duration::from_millis(20))
+    });
+    assert!(current.time_left() <= Some(20_000_000));
+    let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+        lanes: vec![
+            Lane::new(low, 2),
+            Lane::new(high, 1).ordered(LaneOrder::Deadline),
+        ],
+        ..Default::default()
+    })?;
+    assert_eq!(pool.number(), 1);
     Ok(orb.shutdown(true)?)
 }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use chronorb_rt::Scheduling;
 
 use crate::core::Core;
-use crate::rtcorba::{Priority, set_request_priority};
+use crate::rtcorba::{LaneOrder, Priority, set_request_priority};
 
 /// The number of a lane's pool, and the index of the lane in the pool.
 pub(in crate::server) type LaneId = (u32, u32);
@@ -21,6 +21,8 @@ pub(in crate::server) struct LaneSetup {
     pub(in crate::server) static_threads: u32,
     pub(in crate::server) dynamic_threads: u32,
     pub(in crate::server) stack_size: usize,
+    /// The order in which its waiting requests are served.
+    pub(in crate::server) order: LaneOrder,
     /// Whether its pool has lanes, so that all its requests are of one priority.
     pub(in crate::server) laned: bool,
     /// The processor of its threads, by the kernel's number; `None` for all.

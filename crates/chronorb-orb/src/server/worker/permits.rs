@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType};
-use chronorb_rt::{Key, OfferOutcome, WakeReason, set_current};
+use chronorb_rt::{Key, Monotonic, OfferOutcome, Rank, WakeReason, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
 use crate::failure::DISCARDED;
 use crate::incident::Incident;
 use crate::observe::Activity;
-use crate::rtcorba::Priority;
+use crate::rtcorba::{LaneOrder, Priority, scheduling};
 use crate::server::at::At;
+use crate::server::connection::WorkGuard;
 use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
@@ -73,6 +74,9 @@ impl Worker {
                 None => return Ok(()),
             }
         }
+        if let Some(order) = scheduler.order(target.lane.index()) {
+            return self.schedule_in_order(at, work, header, scheduler, (target, order));
+        }
         match self.obtain_permit(scheduler, &target.lane) {
             Some(permit)
                 if permit.lane() == target.lane.index()
@@ -90,6 +94,7 @@ impl Worker {
             }
             None => {
                 let rank = self.rank(at, &target, scheduler, header, &mut places);
+                let rank = LaneOrder::Fifo.rank(rank, None);
                 let (message, is_fitting) = self.detach();
                 let mut request = self.queue(target, at, work, header, message);
                 request.places = places;
@@ -102,6 +107,61 @@ impl Worker {
                 Ok(())
             }
         }
+    }
+
+    /// Admits the request in the frame to a lane with an order. It is dispatched or assigned if
+    /// there is a permit and no more urgent request waits.
+    fn schedule_in_order(
+        &mut self,
+        at: At<'_>,
+        work: WorkGuard<'_>,
+        header: MessageHeader,
+        scheduler: &PoolScheduler,
+        (target, order): (DispatchTarget, LaneOrder),
+    ) -> Result<(), End> {
+        let received = Monotonic::now();
+        // A reader thread never dispatches, so it resets its arena itself.
+        self.arena.reset();
+        let (ceiling, lane) = (at.connection.ceiling, target.lane.clone());
+        let (priority, constraint, places) = dispatch::urgency_of(
+            &self.core,
+            (&mut self.request, &self.arena),
+            header,
+            (ceiling, received),
+        );
+        let priority = if lane.setup.laned {
+            lane.priority()
+        } else {
+            priority.or_else(|| lane.priority())
+        };
+        let rank = order.rank(priority, constraint.as_ref());
+        let permit = self.obtain_permit(scheduler, &lane);
+        let is_own = |permit: &DispatchPermit| permit.lane() == lane.index();
+        let readers_dispatch = scheduler.strategy.readers_dispatch();
+        if readers_dispatch
+            && permit.as_ref().is_some_and(is_own)
+            && !scheduler.is_preceded(lane.index(), rank)
+        {
+            self.permit = permit;
+            scheduling::set_received(Some(received));
+            let served = self.dispatch(at, work, header);
+            scheduling::set_received(None);
+            return served;
+        }
+        let (message, is_fitting) = self.detach();
+        let mut request = self.queue(target, at, work, header, message);
+        request.places = places;
+        request.rank = rank;
+        request.received = Some(received);
+        match permit {
+            Some(permit) if readers_dispatch && is_own(&permit) => {
+                self.serve_queued(scheduler.most_urgent(request.grant(permit)));
+            }
+            Some(permit) => assign(scheduler, request, permit),
+            None if is_fitting => self.buffer(scheduler, request, rank),
+            None => self.turn_away(request),
+        }
+        Ok(())
     }
 
     /// Continues a parked request, as [`read_and_schedule`](Self::read_and_schedule) does for one
@@ -122,7 +182,14 @@ impl Worker {
             }
             Some(permit) => assign(scheduler, request, permit),
             None if scheduler.buffers => {
-                self.offer(scheduler, request, priority.or_else(|| target.priority()));
+                let rank = match request.received {
+                    Some(_) => request.rank,
+                    None => {
+                        let order = scheduler.order(target.index()).unwrap_or_default();
+                        order.rank(priority.or_else(|| target.priority()), None)
+                    }
+                };
+                self.offer(scheduler, request, rank);
             }
             None => {
                 // This thread, or another one, tries again when it has a permit.
@@ -200,12 +267,7 @@ impl Worker {
 
     /// Lets a request wait for a permit. If there are no permits at all, the first thread on demand
     /// could not be started: no thread would ever take the request.
-    fn buffer(
-        &mut self,
-        scheduler: &PoolScheduler,
-        request: QueuedRequest,
-        rank: Option<Priority>,
-    ) {
+    fn buffer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Rank) {
         if scheduler.workers(request.lane().index()).counts().0 == 0 {
             self.turn_away(request);
         } else {
@@ -215,12 +277,7 @@ impl Worker {
 
     /// Lets a request wait for a permit in the backlog of its lane. If its client waits for the
     /// server only, it is answered as soon as the request has its place.
-    fn offer(
-        &mut self,
-        scheduler: &PoolScheduler,
-        mut request: QueuedRequest,
-        rank: Option<Priority>,
-    ) {
+    fn offer(&mut self, scheduler: &PoolScheduler, mut request: QueuedRequest, rank: Rank) {
         let lane = request.lane().clone();
         let answer_to = self.acknowledge(&mut request);
         let on_wait = |request: &mut QueuedRequest| {

@@ -2,6 +2,7 @@
 //! the test applies step by step, compared with a model of the specification.
 
 use chronorb_orb::ThreadpoolStrategy;
+use chronorb_orb::rtcorba::LaneOrder;
 use std::collections::BTreeMap;
 
 use crate::support::pools::{Bench, Case, SentRequest, await_rest, cases, native, no_room};
@@ -10,6 +11,7 @@ use crate::support::pools::{Bench, Case, SentRequest, await_rest, cases, native,
 /// more urgent.
 struct Model {
     case: Case,
+    order: LaneOrder,
     lanes: Vec<LaneModel>,
 }
 
@@ -38,7 +40,7 @@ enum Fate {
 }
 
 impl Model {
-    fn new(case: Case) -> Self {
+    fn new(case: Case, order: LaneOrder) -> Self {
         let (static_threads, dynamic_threads) = case.threads.counts();
         let lane = || LaneModel {
             greatest: (static_threads + dynamic_threads) as usize,
@@ -48,8 +50,16 @@ impl Model {
         };
         Self {
             case,
+            order,
             lanes: (0..case.lanes.max(1)).map(|_| lane()).collect(),
         }
+    }
+
+    /// Returns the number of requests that may wait in the ORB. Lanes with an order buffer even if
+    /// the pool was not told to.
+    fn room(&self) -> Option<usize> {
+        let is_ordered = self.order != LaneOrder::Fifo;
+        self.case.room().or_else(|| is_ordered.then_some(4096))
     }
 
     fn lane_of(&self, class: usize) -> usize {
@@ -71,8 +81,9 @@ impl Model {
             self.lanes[on].idle -= 1;
             return Fate::Runs { on };
         }
+        let room = self.room();
         let waiting = &mut self.lanes[lane].waiting;
-        let fate = match self.case.room() {
+        let fate = match room {
             Some(room) if waiting.len() >= room && self.case.has_queues() => return Fate::Refused,
             Some(room) if waiting.len() >= room => {
                 // The least urgent, and of these the youngest.
@@ -106,7 +117,7 @@ impl Model {
         let next: Vec<u32> = if self.case.has_queues() {
             let queue = entitled.next().into_iter().flatten();
             queue.map(|(_, number)| *number).take(1).collect()
-        } else if self.case.room().is_some() {
+        } else if self.room().is_some() {
             first(entitled.flatten()).into_iter().collect()
         } else {
             // They wait in the transport, which is not in order.
@@ -161,10 +172,10 @@ struct RunningRequest {
 }
 
 impl Play {
-    fn new(case: Case) -> Self {
-        let bench = Bench::new(case);
+    fn new(case: Case, order: LaneOrder) -> Self {
+        let bench = Bench::with(case, |config| config.lane_order = order);
         Self {
-            model: Model::new(case),
+            model: Model::new(case, order),
             threads_at_first: bench.threads().len(),
             running: Vec::new(),
             asked: BTreeMap::new(),
@@ -213,7 +224,7 @@ impl Play {
     }
 
     fn waits(&self, number: u32) {
-        if self.model.case.room().is_none() {
+        if self.model.room().is_none() {
             // It is not read. That it does not run is visible from all others that do.
             return;
         }
@@ -271,9 +282,9 @@ impl Play {
     }
 }
 
-fn conforms(case: Case) {
-    println!("{case:?}");
-    let mut play = Play::new(case);
+fn conforms(case: Case, order: LaneOrder) {
+    println!("{case:?} {order:?}");
+    let mut play = Play::new(case, order);
     let classes = case.priorities().len();
     println!(" lower lanes are busy first");
     (0..classes).for_each(|class| play.saturate(class));
@@ -295,7 +306,36 @@ fn conforms(case: Case) {
 }
 
 fn conform(strategy: ThreadpoolStrategy, lanes: usize) {
-    cases(strategy, lanes).into_iter().for_each(conforms);
+    let cases = cases(strategy, lanes).into_iter();
+    cases.for_each(|case| conforms(case, LaneOrder::Fifo));
+}
+
+/// Without deadlines all requests of a lane are equals, whatever its order is.
+fn conform_in_order(order: LaneOrder) {
+    for strategy in [
+        ThreadpoolStrategy::LeaderFollowers,
+        ThreadpoolStrategy::HalfSyncHalfAsync,
+    ] {
+        for lanes in [0, 1, 3] {
+            let cases = cases(strategy, lanes).into_iter();
+            cases.for_each(|case| conforms(case, order));
+        }
+    }
+}
+
+#[test]
+fn lanes_in_the_order_of_deadlines() {
+    conform_in_order(LaneOrder::Deadline);
+}
+
+#[test]
+fn lanes_in_the_order_of_laxity() {
+    conform_in_order(LaneOrder::Laxity);
+}
+
+#[test]
+fn lanes_in_the_order_of_urgency() {
+    conform_in_order(LaneOrder::Urgency);
 }
 
 #[test]

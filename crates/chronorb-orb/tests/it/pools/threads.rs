@@ -158,6 +158,7 @@ fn a_lane_may_have_no_static_thread_beside_others_that_have() {
             priority: corba(LOW),
             static_threads: 0,
             dynamic_threads: 1,
+            order: None,
         };
         let pool = ThreadpoolLanes {
             lanes: vec![dynamic, Lane::new(corba(MID), 1)],

@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use chronorb_cdr::{Decoder, Frame};
-use chronorb_giop::contexts::{INVOCATION_POLICIES, RT_CORBA_PRIORITY, encode_priority};
+use chronorb_giop::contexts::{
+    INVOCATION_POLICIES, RT_CORBA_PRIORITY, SCHEDULING, encode_priority,
+};
 use chronorb_giop::{
     HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
     ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, Target, Version,
@@ -23,6 +25,10 @@ pub(crate) struct SentRequest {
 }
 
 impl SentRequest {
+    pub(crate) fn by(raw: Raw, class: usize, number: u32) -> Self {
+        Self { class, number, raw }
+    }
+
     /// Returns whether there is an answer yet.
     pub(crate) fn is_answered(&self) -> bool {
         let stream = &self.raw.stream;
@@ -41,6 +47,8 @@ pub(crate) struct Raw {
     pub(super) priority: Option<i16>,
     /// Their invocation policies.
     pub(crate) invocation_policies: Option<Vec<u8>>,
+    /// The content of their context of scheduling parameters.
+    pub(crate) scheduling: Option<Vec<u8>>,
 }
 
 impl Raw {
@@ -58,6 +66,7 @@ impl Raw {
             key: profile.object_key,
             priority: None,
             invocation_policies: None,
+            scheduling: None,
         }
     }
 
@@ -109,7 +118,12 @@ impl Raw {
             id: INVOCATION_POLICIES,
             data,
         });
-        let contexts: Vec<_> = priority.into_iter().chain(policies).collect();
+        let scheduling = self.scheduling.as_ref().map(|data| ServiceContext {
+            id: SCHEDULING,
+            data,
+        });
+        let contexts = priority.into_iter().chain(policies).chain(scheduling);
+        let contexts: Vec<_> = contexts.collect();
         let header = RequestHeader {
             request_id: number,
             response,

@@ -171,12 +171,14 @@ impl Case {
                 dynamic_threads,
                 default_priority: corba(LOW),
                 request_buffering,
+                order: None,
             });
         }
         let lane = |class: &usize| Lane {
             priority: corba(self.priorities()[*class]),
             static_threads,
             dynamic_threads,
+            order: None,
         };
         server.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
             stack_size: 0,

@@ -1,0 +1,31 @@
+//! Names and numbers in the outputs of all commands.
+
+use chronorb_sched::BILLION;
+use chronorb_schedule::{Assignment, Schedule, StepWork};
+
+/// Returns the name of each step, as it is shown.
+pub(super) fn step_name(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    at: (usize, usize),
+) -> String {
+    let transaction = &assignment.task_sets.transactions[at.0];
+    let name = |operation: usize| schedule.operations[operation].name.as_str();
+    let step = match transaction.works[at.1] {
+        StepWork::Execution { operation } => name(operation).to_owned(),
+        StepWork::Request { operation } => format!("request to {}", name(operation)),
+        StepWork::Reply { operation } => format!("reply of {}", name(operation)),
+        StepWork::Message => "message".to_owned(),
+    };
+    if transaction.works.len() == 1 || step == transaction.name {
+        step
+    } else {
+        format!("{} / {step}", transaction.name)
+    }
+}
+
+/// Renders billionths as a percentage, rounded up.
+pub(super) fn percent(billionths: u128) -> String {
+    let tenths = (billionths * 1_000).div_ceil(BILLION);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,59 @@
+//! The causes of failures to bind, for people.
+
+use std::fmt::Write as _;
+
+use chronorb_giop::SystemException;
+use chronorb_rt::Text;
+
+use super::NO_USABLE_PROFILE;
+use crate::client::route::NoRoute;
+use crate::failure::because;
+use crate::object::Object;
+use crate::profile::Profile;
+use crate::rtcorba::policies::POLICIES_CONFLICT;
+use crate::rtcorba::{ClientPolicy, Priority};
+
+/// Records why a call has no route.
+#[cold]
+pub(super) fn unroutable(
+    none: NoRoute,
+    profile: &Profile,
+    priority: Option<Priority>,
+) -> SystemException {
+    let mut cause = Text::<256>::of(match none {
+        NoRoute::OutsideOfBands => "the priority of the call is in none of the bands",
+        NoRoute::NoEndpoint => "the server has no lane for the priority of the call",
+        NoRoute::TooManyWays => "the reference has more addresses than a call tries",
+    });
+    if let Some(priority) = priority {
+        let _ = write!(cause, ", {}", priority.value());
+    }
+    let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
+    for (index, lane) in lanes.enumerate() {
+        let part = if index == 0 { "; its lanes are" } else { "," };
+        let _ = write!(cause, "{part} {}", lane.value());
+    }
+    because(none.into(), format_args!("{cause}"))
+}
+
+/// Records which policies cannot be followed.
+#[cold]
+pub(super) fn conflict(policies: &[ClientPolicy]) -> SystemException {
+    let what = "the client's policies that the server, or this ORB, cannot follow";
+    because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
+}
+
+/// Records the profiles of a reference, none of which this ORB can use.
+#[cold]
+pub(super) fn unusable(object: &Object) -> SystemException {
+    let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
+    for (index, profile) in object.ior().profiles.iter().enumerate() {
+        let part = if index == 0 {
+            "; the tags of its profiles are"
+        } else {
+            ","
+        };
+        let _ = write!(cause, "{part} {:#x}", profile.tag);
+    }
+    because(NO_USABLE_PROFILE, format_args!("{cause} (-ORBProtocols)"))
+}

@@ -1,0 +1,354 @@
+//! The time constraints of calls: deadlines that travel, and the order of requests in a lane.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use chronorb_giop::SchedulingContext;
+use chronorb_rt::{Monotonic, Rank};
+
+use super::policies::note_constraint;
+use super::{Priority, RtCurrent};
+
+/// The order in which the requests that wait in a lane are served.
+///
+/// A request that is being served is never interrupted for another one of its lane. Requests of
+/// equal urgency are served in the order of arrival. Those without a deadline follow all others of
+/// their criticality.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum LaneOrder {
+    /// In the order of arrival.
+    #[default]
+    Fifo,
+    /// By the earliest deadline.
+    Deadline,
+    /// By the least laxity: the time to the deadline less the execution time.
+    Laxity,
+    /// By the greatest criticality, then the least laxity (maximum urgency first).
+    Urgency,
+}
+
+impl LaneOrder {
+    pub(crate) fn is_fifo(self) -> bool {
+        self == Self::Fifo
+    }
+
+    /// Returns the rank of a request of this priority that waits for a thread.
+    pub(crate) fn rank(self, priority: Option<Priority>, constraint: Option<&Constraint>) -> Rank {
+        let level = priority.map_or(0, |priority| priority.value() as u128 + 1) << 112;
+        if self.is_fifo() {
+            return Rank::of(level);
+        }
+        let context = constraint.map_or_else(SchedulingContext::default, |it| it.context);
+        let due = constraint
+            .and_then(|it| it.due)
+            .map_or(u64::MAX, Monotonic::as_nanos);
+        let due = match self {
+            Self::Fifo | Self::Deadline => due,
+            Self::Laxity | Self::Urgency if due == u64::MAX => due,
+            Self::Laxity | Self::Urgency => due.saturating_sub(context.execution),
+        };
+        let criticality = ordered(context.criticality) << 96;
+        let among_critical = u128::from(!due) << 32 | ordered(context.importance);
+        let worth = level | criticality | among_critical;
+        let urgency = match self {
+            Self::Urgency => worth,
+            _ => level | among_critical,
+        };
+        Rank { urgency, worth }
+    }
+}
+
+/// Returns a number that is greater for a greater value.
+fn ordered(value: i16) -> u128 {
+    u128::from(value.cast_unsigned() ^ 0x8000)
+}
+
+/// The deadline and the urgency of the calls that a thread makes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TimeConstraint {
+    /// The time from now to the deadline.
+    pub deadline: Duration,
+    /// The processor time that a call needs, for lanes in the order of laxity; zero if unknown.
+    pub execution: Duration,
+    /// The criticality. The greater one is served first in lanes in the order of urgency, and keeps
+    /// its place longest in an overloaded lane of any order but that of arrival.
+    pub criticality: i16,
+    /// The importance, which decides between requests of equal urgency.
+    pub importance: i16,
+}
+
+impl TimeConstraint {
+    /// Returns a constraint with this deadline from now, and no more.
+    pub const fn within(deadline: Duration) -> Self {
+        Self {
+            deadline,
+            execution: Duration::ZERO,
+            criticality: 0,
+            importance: 0,
+        }
+    }
+}
+
+/// Ends a time constraint of the calling thread when it is dropped: the thread then has the
+/// constraint that it had before.
+#[derive(Debug)]
+#[must_use = "the time constraint ends when the guard is dropped"]
+pub struct ConstraintGuard {
+    before: Option<Constraint>,
+    /// Keeps the guard on its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl RtCurrent {
+    /// Gives the calls that this thread makes a deadline and an urgency, until the guard is
+    /// dropped.
+    ///
+    /// They travel with each request, as the time that is left when it is sent. The servant's
+    /// thread has them while it serves the request, so the calls of the servant have what is left
+    /// of the time. Lanes with an [order](LaneOrder) serve the most urgent requests first. Within
+    /// another constraint, the earlier of both deadlines holds. A call does not end at its
+    /// deadline: see [`RelativeRequestTimeout`](super::ClientPolicy::RelativeRequestTimeout) for
+    /// that.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use chronorb_orb::rtcorba::TimeConstraint;
+    /// # fn example(orb: chronorb_orb::Orb) -> Result<(), Box<dyn std::error::Error>> {
+    /// let current = orb.rt_current();
+    /// let _until = current.constrain(TimeConstraint {
+    ///     criticality: 10,
+    ///     ..TimeConstraint::within(Duration::from_millis(20))
+    /// });
+    /// // Calls in this block have the deadline.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn constrain(&self, constraint: TimeConstraint) -> ConstraintGuard {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let now = Monotonic::now().as_nanos();
+        let due = now.saturating_add(nanos(constraint.deadline));
+        let outer = PRESENT.get();
+        let outer_due = outer.and_then(|outer| outer.due).map(Monotonic::as_nanos);
+        let due = outer_due.map_or(due, |outer| outer.min(due));
+        Constraint {
+            due: Some(Monotonic::from_nanos(due)),
+            context: SchedulingContext {
+                execution: nanos(constraint.execution),
+                criticality: constraint.criticality,
+                importance: constraint.importance,
+                // A distributable thread goes on.
+                ..outer.map_or_else(SchedulingContext::default, |outer| outer.context)
+            },
+        }
+        .enter()
+    }
+
+    /// Returns the time to the deadline of the calling thread, in nanoseconds; negative if it has
+    /// passed. In a servant this is the deadline of its request. `None` without a deadline.
+    pub fn time_left(&self) -> Option<i64> {
+        PRESENT.get()?.left(Monotonic::now())
+    }
+}
+
+/// A time constraint with its deadline by the clock of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constraint {
+    pub(crate) due: Option<Monotonic>,
+    /// All but the times to the deadline.
+    pub(crate) context: SchedulingContext,
+}
+
+impl Constraint {
+    /// Returns the constraint of a request that was received at a time.
+    pub(crate) fn of_request(context: SchedulingContext, received: Monotonic) -> Self {
+        let due = context.remaining(None).map(|left| {
+            let due = received.as_nanos().saturating_add_signed(left);
+            // The last number stands for no deadline in ranks.
+            Monotonic::from_nanos(due.min(u64::MAX - 1))
+        });
+        let context = SchedulingContext {
+            // Calls of the servant go on with the thread, one hop further.
+            begins_thread: false,
+            cancelled: false,
+            hops: context.hops.saturating_add(1),
+            ..context
+        };
+        Self { due, context }
+    }
+
+    /// Gives the calling thread this constraint.
+    pub(crate) fn enter(self) -> ConstraintGuard {
+        note_constraint();
+        ConstraintGuard {
+            before: PRESENT.replace(Some(self)),
+            not_send: PhantomData,
+        }
+    }
+
+    fn left(&self, now: Monotonic) -> Option<i64> {
+        let (due, now) = (self.due?.as_nanos(), now.as_nanos());
+        Some(due.wrapping_sub(now).cast_signed())
+    }
+}
+
+impl Drop for ConstraintGuard {
+    fn drop(&mut self) {
+        PRESENT.set(self.before);
+    }
+}
+
+/// Lets the calling thread have no constraint until the guard is dropped.
+pub(crate) fn suspend() -> ConstraintGuard {
+    ConstraintGuard {
+        before: PRESENT.replace(None),
+        not_send: PhantomData,
+    }
+}
+
+/// Whether the calls of this thread have a constraint.
+pub(crate) fn is_constrained() -> bool {
+    PRESENT.with(|present| present.get().is_some())
+}
+
+/// Returns the content of the service context for a request that is sent now.
+pub(crate) fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
+    let present = PRESENT.get()?;
+    let context = SchedulingContext {
+        relative: present.left(Monotonic::now()),
+        absolute: None,
+        ..present.context
+    };
+    Some(context.encode())
+}
+
+/// Returns the time at which the request that this thread serves was read.
+pub(crate) fn received() -> Monotonic {
+    RECEIVED.get().unwrap_or_else(Monotonic::now)
+}
+
+/// Sets the time at which the next request of this thread was read, if that is not now.
+pub(crate) fn set_received(time: Option<Monotonic>) {
+    RECEIVED.set(time);
+}
+
+thread_local! {
+    static PRESENT: Cell<Option<Constraint>> = const { Cell::new(None) };
+    static RECEIVED: Cell<Option<Monotonic>> = const { Cell::new(None) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constraint(due: Option<u64>, execution: u64, criticality: i16) -> Constraint {
+        Constraint {
+            due: due.map(Monotonic::from_nanos),
+            context: SchedulingContext {
+                execution,
+                criticality,
+                ..SchedulingContext::default()
+            },
+        }
+    }
+
+    /// The numbers of the constraints in the order in which they are served.
+    fn served(order: LaneOrder, all: &[Constraint]) -> Vec<usize> {
+        let rank = |at: &usize| order.rank(None, Some(&all[*at])).urgency;
+        let mut numbers: Vec<_> = (0..all.len()).collect();
+        numbers.sort_by_key(|at| std::cmp::Reverse(rank(at)));
+        numbers
+    }
+
+    #[test]
+    fn each_order_has_its_first_request() {
+        let all = [
+            constraint(Some(300), 0, 1),
+            constraint(Some(100), 10, 0),
+            constraint(Some(200), 150, -1),
+            constraint(None, 1_000, 0),
+        ];
+        assert_eq!(served(LaneOrder::Fifo, &all), [0, 1, 2, 3]);
+        assert_eq!(served(LaneOrder::Deadline, &all), [1, 2, 0, 3]);
+        assert_eq!(served(LaneOrder::Laxity, &all), [2, 1, 0, 3]);
+        assert_eq!(served(LaneOrder::Urgency, &all), [0, 1, 3, 2]);
+    }
+
+    #[test]
+    fn the_order_of_laxity_does_not_break_where_laxity_is_negative() {
+        let late = |due| constraint(Some(due), 150, 0);
+        let all = [late(250), late(151), late(150), late(149), late(50)];
+        // What cannot be in time any more comes first, all of equal urgency below zero.
+        assert_eq!(served(LaneOrder::Laxity, &all)[3..], [1, 0]);
+    }
+
+    #[test]
+    fn importance_decides_between_equals() {
+        let mut all = [constraint(Some(5), 0, 0); 2];
+        all[1].context.importance = 1;
+        assert_eq!(served(LaneOrder::Deadline, &all), [1, 0]);
+        assert_eq!(served(LaneOrder::Fifo, &all), [0, 1]);
+    }
+
+    #[test]
+    fn the_priority_stands_above_all() {
+        let urgent = constraint(Some(1), 0, i16::MAX);
+        let [low, high] = [1, 2].map(Priority::new);
+        for order in [LaneOrder::Deadline, LaneOrder::Laxity, LaneOrder::Urgency] {
+            let less = order.rank(low, Some(&urgent));
+            let more = order.rank(high, None);
+            assert!(less.urgency < more.urgency && less.worth < more.worth);
+            assert!(order.rank(None, Some(&urgent)).urgency < order.rank(low, None).urgency);
+        }
+    }
+
+    #[test]
+    fn what_is_less_critical_loses_its_room_whatever_its_deadline_is() {
+        for order in [LaneOrder::Deadline, LaneOrder::Laxity, LaneOrder::Urgency] {
+            let worth = |it: &Constraint| order.rank(None, Some(it)).worth;
+            let critical = constraint(Some(900), 0, 2);
+            assert!(
+                worth(&critical) > worth(&constraint(Some(1), 0, 1)),
+                "{order:?}"
+            );
+            assert!(
+                worth(&critical) > worth(&constraint(Some(901), 0, 2)),
+                "{order:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_constraint_ends_with_its_guard() {
+        assert!(!is_constrained() && outgoing().is_none());
+        let outer = constraint(Some(u64::MAX - 1), 7, 3).enter();
+        {
+            let _inner = constraint(None, 0, 4).enter();
+            assert_eq!(PRESENT.get().map(|it| it.context.criticality), Some(4));
+            let sent = outgoing().map(|data| SchedulingContext::decode(&data));
+            let sent = sent.and_then(|it| it.ok().flatten()).expect("constrained");
+            assert_eq!((sent.relative, sent.criticality), (None, 4));
+        }
+        assert_eq!(PRESENT.get().map(|it| it.context.execution), Some(7));
+        drop(outer);
+        assert!(!is_constrained());
+    }
+
+    #[test]
+    fn any_time_to_the_deadline_can_be_received() {
+        let received = Monotonic::from_nanos(1_000);
+        let due = |relative| {
+            let context = SchedulingContext {
+                relative,
+                ..SchedulingContext::default()
+            };
+            let constraint = Constraint::of_request(context, received);
+            constraint.due.map(Monotonic::as_nanos)
+        };
+        assert_eq!(due(Some(5)), Some(1_005));
+        assert_eq!(due(Some(-5)), Some(995));
+        assert_eq!(due(Some(i64::MIN)), Some(0));
+        assert_eq!(due(Some(i64::MAX)), Some(1_000 + i64::MAX.unsigned_abs()));
+        assert_eq!(due(None), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Transactions over processors and links: the model of their analysis and simulation.
+
+use crate::rta::Preemption;
+use crate::task::Time;
+
+/// A processor or a link.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Resource {
+    /// Whether more urgent work preempts the work of the resource.
+    pub preemption: Preemption,
+    /// The longest delay by work outside of the model, for example a frame of other traffic.
+    pub blocking: Time,
+}
+
+/// A step of a transaction: a piece of execution on a processor, or a message on a link. A two-way
+/// call has two steps of the client and one of the server, with the messages between them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Step {
+    /// The index of the resource.
+    pub resource: usize,
+    /// The worst-case execution or transmission time.
+    pub cost: Time,
+    /// The priority on the resource; a greater one is more urgent.
+    pub priority: u32,
+    /// The blocking by locks, or by messages outside of the model.
+    pub blocking: Time,
+    /// The step of the same transaction after whose end it begins, which precedes it in the list.
+    /// `None` for the one just before it. Several steps can have one predecessor, as after a
+    /// one-way call.
+    pub after: Option<usize>,
+    /// The deadline, from the arrival of the transaction; `None` for that of the transaction.
+    pub deadline: Option<Time>,
+    /// The least execution or transmission time; zero if it is unknown.
+    pub least: Time,
+}
+
+impl Step {
+    /// Creates a step without blocking, which follows the one before it.
+    pub const fn new(resource: usize, cost: Time, priority: u32) -> Self {
+        Self {
+            resource,
+            cost,
+            priority,
+            blocking: 0,
+            after: None,
+            deadline: None,
+            least: 0,
+        }
+    }
+
+    /// Sets the step after which it begins.
+    #[must_use]
+    pub const fn after(mut self, step: usize) -> Self {
+        self.after = Some(step);
+        self
+    }
+
+    /// Sets the least execution or transmission time; the cost is the greatest one.
+    #[must_use]
+    pub const fn with_least(mut self, least: Time) -> Self {
+        self.least = least;
+        self
+    }
+
+    /// Sets a deadline of its own, from the arrival of the transaction.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Time) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+}
+
+/// A chain or a tree of steps, each of which begins when its predecessor ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Transaction {
+    /// The minimum time between two arrivals.
+    pub period: Time,
+    /// The deadline of all steps that have none of their own, relative to the arrival.
+    pub deadline: Time,
+    /// The maximum time from the arrival to the release of the first step.
+    pub jitter: Time,
+    /// The steps in their order.
+    pub steps: Vec<Step>,
+}
+
+impl Transaction {
+    /// Creates a transaction whose deadline is its period, without jitter.
+    pub const fn new(period: Time, steps: Vec<Step>) -> Self {
+        Self {
+            period,
+            deadline: period,
+            jitter: 0,
+            steps,
+        }
+    }
+
+    /// Returns the step after which a step begins; `None` for the first one.
+    pub(crate) fn before(&self, step: usize) -> Option<usize> {
+        self.steps[step].after.or_else(|| step.checked_sub(1))
+    }
+
+    /// Returns the deadline of a step, from the arrival of the transaction.
+    pub(crate) fn deadline_of(&self, step: usize) -> Time {
+        self.steps[step].deadline.unwrap_or(self.deadline)
+    }
+}
