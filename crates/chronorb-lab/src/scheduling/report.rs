@@ -495,7 +495,7 @@ fn other_notes(outcome: &SchedulingOutcome) -> Vec<String> {
         notes.push(
             "Segments: the ORBs are in one process, and call each other over the loopback. Batches \
              of the operations take turns. A head passes scheduling points without a pause; \
-             between two calls the thread waits for its reply."
+             on the way to it the thread waits for replies."
                 .to_owned(),
         );
     }

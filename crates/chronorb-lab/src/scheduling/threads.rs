@@ -105,11 +105,11 @@ fn costs(plan: &SchedulingPlan, figures: &mut SegmentFigures) -> Result<(), LabE
             let (allocated, start) = (allocations(), Monotonic::now());
             works[number].1()?;
             let time = Monotonic::now().since(start);
+            if batch > 0 && (1..=2).contains(&number) {
+                figures.allocations += allocations() - allocated;
+            }
             if batch > 0 {
                 times[number].push(time.as_nanos() as f64 / f64::from(plan.calls));
-                if (1..=2).contains(&number) {
-                    figures.allocations += allocations() - allocated;
-                }
             }
         }
     }
