@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
-use crate::{arrows, documents, instructions, language, packages, size};
+use crate::{arrows, documents, instructions, language, packages, requirements, size};
 
 /// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the
 /// minimal server, and the instructions of a call.
@@ -78,6 +78,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     }
     complaints.extend(packages::complaints()?);
     complaints.extend(documents::complaints(&files.lines().collect::<Vec<_>>())?);
+    complaints.extend(requirements::complaints()?);
     complaints.extend(arrows::complaints()?);
     complaints.extend(language::complaints()?);
     if complaints.is_empty() {

@@ -13,6 +13,7 @@ mod language;
 mod packages;
 mod pairs;
 mod peers;
+mod requirements;
 mod run;
 mod size;
 

@@ -50,6 +50,8 @@ pub use architecture::Architecture;
 pub use filters::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
+#[cfg(all(feature = "riop", feature = "schedule"))]
+pub(crate) use rio::ScheduledPlan;
 pub(crate) use settings::lacks;
 pub use thread_count::{NotThreadCount, ThreadCount};
 #[cfg(feature = "trace")]
@@ -72,6 +74,9 @@ pub struct OrbConfig {
     pub protocols: Vec<String>,
     /// Protocols of the application, which are preferred to those of the ORB.
     pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
+    /// The plan of real-time I/O of the schedule that the ORB starts with.
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    pub(crate) scheduled_plan: Option<ScheduledPlan>,
     /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
@@ -349,6 +354,8 @@ impl Default for OrbConfig {
             schedule_node: None,
             #[cfg(feature = "schedule")]
             schedule_table: None,
+            #[cfg(all(feature = "riop", feature = "schedule"))]
+            scheduled_plan: None,
             max_main_thread_requests: 256,
         }
     }

@@ -12,6 +12,7 @@
 //! | priorities, lanes, bands | [`Schedule::assign`] |
 //! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
 //! | the result as a file | [`LockFile`] |
+//! | a plan of real-time I/O for the links of a node | [`LockFile::rio_plan`] |
 //! | measured execution times in a file | [`Schedule::learn`] |
 //!
 //! # Example
@@ -49,21 +50,26 @@ mod learn;
 mod lock;
 mod operations;
 mod parse;
+mod reservation;
 mod schedule;
 mod sensitivity;
 mod table;
 mod task_sets;
 mod units;
 mod values;
+mod wire;
 
 pub use analysis::{Analysis, OperationResult, ResourceResult, TransactionResult};
 pub use assign::{AssignedLane, Assignment};
 pub use error::{FileError, ScheduleError, ScheduleErrors};
 pub use learn::{Margin, MeasuredCost};
-pub use lock::{LockActivity, LockBand, LockClass, LockFile, LockLane, LockOperation};
+pub use lock::{
+    LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
+    LockReservation,
+};
 pub use schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, LockUse, Messages, Node,
-    Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, Link, LockProtocol, LockUse,
+    Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};

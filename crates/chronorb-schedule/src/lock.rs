@@ -27,8 +27,12 @@ pub struct LockFile {
     pub operations: Vec<LockOperation>,
     /// The activities: what a client starts by name.
     pub activities: Vec<LockActivity>,
-    /// The classes of messages on links, for the real-time I/O subsystem.
+    /// The classes of messages on links.
     pub classes: Vec<LockClass>,
+    /// The network interfaces of nodes, for the real-time I/O subsystem.
+    pub interfaces: Vec<LockInterface>,
+    /// The packets that nodes with an interface reserve, for the real-time I/O subsystem.
+    pub reservations: Vec<LockReservation>,
 }
 
 /// A band of CORBA priorities that share the lanes of one priority.
@@ -127,6 +131,45 @@ pub struct LockClass {
     pub longest: Time,
 }
 
+/// A network interface by which a node sends the messages of a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockInterface {
+    /// The name of the link.
+    pub link: String,
+    /// The name of the node.
+    pub node: String,
+    /// The name of the interface.
+    pub name: String,
+    /// The data rate of the link in bits per second.
+    pub rate: u64,
+    /// The length of the longest packet in octets, including the IP header.
+    pub mtu: u32,
+    /// The maximum processor time of a packet.
+    pub packet_cost: Option<Time>,
+}
+
+/// The packets of one priority that arrive at a node.
+///
+/// A packet of a message arrives at one end of its connection, and its acknowledgement at the other
+/// end. So each end counts the packets of both directions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockReservation {
+    /// The name of the node.
+    pub node: String,
+    /// The CORBA priority of the called operations.
+    pub priority: i16,
+    /// The messages of their transactions, each in its own period.
+    pub messages: u32,
+    /// The length of the window: the longest period of these transactions, from 100 µs to 10 s.
+    pub window: Time,
+    /// The number of packets in each window.
+    pub packets: u32,
+    /// The octets of the longest packet, including the IP header.
+    pub longest: u32,
+}
+
 impl Assignment {
     /// Returns the lock file of an assignment. `schedule` is the one that was assigned.
     pub fn lock_file(&self, schedule: &Schedule) -> LockFile {
@@ -137,6 +180,8 @@ impl Assignment {
             operations: self.lock_operations(schedule),
             activities: self.lock_activities(schedule),
             classes: self.lock_classes(),
+            interfaces: lock_interfaces(schedule),
+            reservations: self.lock_reservations(schedule),
         }
     }
 
@@ -274,6 +319,20 @@ impl Assignment {
     }
 }
 
+fn lock_interfaces(schedule: &Schedule) -> Vec<LockInterface> {
+    let of_links = schedule.links.iter().flat_map(|link| {
+        link.interfaces.iter().map(|it| LockInterface {
+            link: link.name.clone(),
+            node: schedule.nodes[it.node].name.clone(),
+            name: it.name.clone(),
+            rate: link.rate.unwrap_or(0),
+            mtu: link.mtu,
+            packet_cost: link.packet_cost,
+        })
+    });
+    of_links.collect()
+}
+
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -353,12 +412,27 @@ impl fmt::Display for LockFile {
             writeln!(f, "period_ns = {}\nmessages = {}", it.period, it.messages)?;
             writeln!(f, "longest_ns = {}", it.longest)?;
         }
+        for it in &self.interfaces {
+            writeln!(f, "\n[[interface]]\nlink = {}", BasicString(&it.link))?;
+            writeln!(f, "node = {}", BasicString(&it.node))?;
+            writeln!(f, "name = {}", BasicString(&it.name))?;
+            writeln!(f, "rate = {}\nmtu = {}", it.rate, it.mtu)?;
+            if let Some(cost) = it.packet_cost {
+                writeln!(f, "packet_cost_ns = {cost}")?;
+            }
+        }
+        for it in &self.reservations {
+            writeln!(f, "\n[[reservation]]\nnode = {}", BasicString(&it.node))?;
+            writeln!(f, "priority = {}\nmessages = {}", it.priority, it.messages)?;
+            writeln!(f, "window_ns = {}\npackets = {}", it.window, it.packets)?;
+            writeln!(f, "longest = {}", it.longest)?;
+        }
         Ok(())
     }
 }
 
 /// A basic string of TOML.
-struct BasicString<'a>(&'a str);
+pub(crate) struct BasicString<'a>(pub(crate) &'a str);
 
 impl fmt::Display for BasicString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -455,6 +529,28 @@ impl LockFile {
                 period: time(&table, "period_ns", mistakes),
                 messages: small(&table, "messages", mistakes),
                 longest: time(&table, "longest_ns", mistakes),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("interface", mistakes) {
+            lock.interfaces.push(LockInterface {
+                link: name(&table, "link", mistakes),
+                node: name(&table, "node", mistakes),
+                name: name(&table, "name", mistakes),
+                rate: time(&table, "rate", mistakes),
+                mtu: small(&table, "mtu", mistakes),
+                packet_cost: table.integer("packet_cost_ns", 1, u64::MAX, mistakes),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("reservation", mistakes) {
+            lock.reservations.push(LockReservation {
+                node: name(&table, "node", mistakes),
+                priority: priority(&table, "priority", mistakes),
+                messages: small(&table, "messages", mistakes),
+                window: time(&table, "window_ns", mistakes),
+                packets: small(&table, "packets", mistakes),
+                longest: small(&table, "longest", mistakes),
             });
             table.finish(mistakes);
         }

@@ -10,11 +10,12 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{FileError, Mistakes, ScheduleErrors};
 use crate::operations::{RawOperation, merge, read_operations};
 use crate::schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, Messages, Node, Operation,
-    PriorityRule, Processor, Rules, Schedule, Time,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, Link, LockProtocol, Messages, Node,
+    Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 use crate::table::{Table, Value, WithSpan, text, unknown};
 use crate::values::{Location, MAX_PRIORITY, MessageLength, corba_priority};
+use crate::wire::Wire;
 
 impl Schedule {
     /// Parses a schedule file. `read` returns the text of a file that it includes, by the name as
@@ -314,17 +315,66 @@ impl Reader<'_> {
                     nodes.extend(self.find_node(&node));
                 }
             }
+            let wire = Wire::take(&table, &mut self.mistakes);
             table.finish(&mut self.mistakes);
             let Some(name) = name else { continue };
+            let interfaces = self.interfaces(&wire, &name, rate, &nodes);
             if is_new(&mut names, "processor or link", &name, &mut self.mistakes) {
                 self.schedule.links.push(Link {
                     name: name.value,
                     rate,
                     blocking,
                     nodes,
+                    interfaces,
+                    mtu: wire.mtu,
+                    packet_cost: wire.packet_cost,
                 });
             }
         }
+    }
+
+    /// Finds the nodes of a link's interfaces. A node has the interface of one link at most, since
+    /// an ORB has one plan of real-time I/O.
+    fn interfaces(
+        &mut self,
+        wire: &Wire,
+        link: &WithSpan<String>,
+        rate: Option<u64>,
+        nodes: &[usize],
+    ) -> Vec<Interface> {
+        if wire.has_interface() && rate.is_none() {
+            let problem = format!("the link {} has an interface, and no rate", link.value);
+            self.mistakes.add(&link.span, problem);
+        }
+        let connected: Vec<_> = match nodes {
+            [] => (0..self.schedule.nodes.len()).collect(),
+            nodes => nodes.to_vec(),
+        };
+        let mut interfaces = Vec::new();
+        for (node, name) in &wire.interfaces {
+            let of = match node {
+                None => connected.clone(),
+                Some(node) => self.find_node(node).into_iter().collect(),
+            };
+            for node in of {
+                let its_name = &self.schedule.nodes[node].name;
+                let mut others = self.schedule.links.iter();
+                let other = others.find(|it| it.interfaces.iter().any(|it| it.node == node));
+                if let Some(other) = other {
+                    let problem = format!(
+                        "the node {its_name} has an interface of the link {} already",
+                        other.name
+                    );
+                    self.mistakes.add(&name.span, problem);
+                } else if !connected.contains(&node) {
+                    let problem = format!("the link {} does not connect {its_name}", link.value);
+                    self.mistakes.add(&name.span, problem);
+                }
+                let name = name.value.clone();
+                interfaces.push(Interface { node, name });
+            }
+        }
+        interfaces
     }
 
     fn read_lanes(&mut self, top: &Table<'_, '_>) {

@@ -95,6 +95,22 @@ pub struct Link {
     pub blocking: Time,
     /// The indices of the nodes that it connects; empty for all.
     pub nodes: Vec<usize>,
+    /// The network interfaces for the real-time I/O subsystem, at most one of each node.
+    pub interfaces: Vec<Interface>,
+    /// The length of the longest packet in octets, including the IP header.
+    pub mtu: u32,
+    /// The maximum processor time of a packet.
+    pub packet_cost: Option<Time>,
+}
+
+/// A network interface by which a node sends the messages of a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Interface {
+    /// The index of the node.
+    pub node: usize,
+    /// The name of the interface on that node.
+    pub name: String,
 }
 
 /// A lane of a thread pool.

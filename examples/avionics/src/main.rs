@@ -1,5 +1,10 @@
 //! The cockpit: `avionics [SECONDS] [-ORB…]`. Starts the mission computer as another process, calls
 //! it at four rates, and compares responses with the analysis of the schedule.
+//!
+//! The mission computer is this program too: `avionics mission -ORBSchedule avionics.toml
+//! -ORBScheduleNode mission`.
+
+mod mission;
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Lines};
@@ -16,7 +21,13 @@ use chronorb_schedule::{LockFile, LockOperation};
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    match run() {
+    let mut args: Vec<String> = std::env::args().collect();
+    let ended = if args.get(1).is_some_and(|role| role == MISSION) {
+        mission::serve(&mut args)
+    } else {
+        run(&mut args)
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("avionics: {error}");
@@ -56,7 +67,7 @@ const ACTIVITIES: [Activity; 4] = [
     },
 ];
 
-fn run() -> Result<(), Failure> {
+fn run(args: &mut Vec<String>) -> Result<(), Failure> {
     let schedule = Path::new(env!("CARGO_MANIFEST_DIR")).join("avionics.toml");
     let path = schedule.with_extension("rt.lock");
     let text = std::fs::read_to_string(&path).map_err(|cause| naming(&path, &cause))?;
@@ -66,14 +77,15 @@ fn run() -> Result<(), Failure> {
         ["-ORBSchedule", &schedule, "-ORBScheduleNode", node].map(str::to_owned)
     };
 
-    let mut args: Vec<String> = std::env::args().collect();
-    let mut mission = Mission::start(options("mission"))?;
+    let mut mission = Mission::start(options(MISSION))?;
     pin(ProcessorChoice::First)?;
     args.extend(options("cockpit"));
-    let orb = Orb::init(&mut args)?;
-    let seconds = args.get(1).map_or(Ok(10), |text| text.parse())?;
+    let orb = Orb::init(args)?;
+    let seconds = args.get(1).map_or(Ok(10), |text| text.parse());
+    let seconds = seconds.map_err(|_| "usage: avionics [SECONDS] [-ORB…]")?;
 
-    let responses = fly(&orb, &mission.references, Duration::from_secs(seconds))?;
+    let length = Duration::from_secs(seconds);
+    let responses = fly(&orb, &lock, &mission.references, length)?;
     let executions = mission.stop()?;
     println!(
         "{:<18} {:>6} {:>7} {:>11} {:>11} {:>11} {:>11} {:>11}",
@@ -110,6 +122,9 @@ fn run() -> Result<(), Failure> {
             "{above} calls took longer than analysed. `chronorb doctor --measure` shows the \
              latencies of the machine, which no schedule contains."
         );
+        if !orb.is_real_time() {
+            println!("The threads had no real-time priorities: `chronorb doctor` names the right.");
+        }
     }
     Ok(orb.shutdown(true)?)
 }
@@ -118,14 +133,18 @@ fn run() -> Result<(), Failure> {
 /// a call was due to the use of its reply.
 fn fly(
     orb: &Orb,
+    lock: &LockFile,
     references: &[(String, String)],
     length: Duration,
 ) -> Result<Vec<Vec<Duration>>, Failure> {
     let start = Monotonic::now() + Duration::from_millis(200);
-    let periods = [20, 10, 5, 1].map(|hertz| Duration::from_secs(1) / hertz);
     thread::scope(|scope| {
-        let threads = ACTIVITIES.iter().zip(periods).map(|(activity, period)| {
+        let threads = ACTIVITIES.iter().map(|activity| {
             scope.spawn(move || {
+                let mut scheduled = lock.activities.iter();
+                let scheduled = scheduled.find(|it| it.name == activity.name);
+                let period = scheduled.ok_or("the schedule lacks an activity")?.period;
+                let period = Duration::from_nanos(period);
                 let scheduler = orb.client_scheduler().ok_or("there is no schedule")?;
                 scheduler.schedule_activity(activity.name)?;
                 let served =
@@ -165,8 +184,9 @@ struct Mission {
 
 impl Mission {
     fn start(options: [String; 4]) -> Result<Self, Failure> {
-        let program = std::env::current_exe()?.with_file_name("avionics-server");
+        let program = std::env::current_exe()?;
         let mut process = Command::new(&program)
+            .arg(MISSION)
             .args(options)
             .args([
                 "-ORBListenEndpoints",
@@ -240,3 +260,6 @@ fn longest(responses: &[Duration]) -> u64 {
 fn milliseconds(nanos: u64) -> String {
     format!("{:.3} ms", nanos as f64 / 1e6)
 }
+
+/// The name of the mission computer's node, and the argument that makes this program its process.
+const MISSION: &str = "mission";

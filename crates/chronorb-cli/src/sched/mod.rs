@@ -5,6 +5,7 @@ mod check;
 mod explain;
 mod learn;
 mod page;
+mod plan;
 mod progress;
 mod reason;
 mod serve;
@@ -22,6 +23,7 @@ use assign::AssignArguments;
 use check::CheckArguments;
 use explain::ExplainArguments;
 use learn::LearnArguments;
+use plan::NodePlanArguments;
 use serve::ServiceArguments;
 use simulate::SimulateArguments;
 
@@ -41,6 +43,13 @@ pub(crate) enum SchedCommand {
     /// met. Programs start from it.
     #[command(after_help = assign::EXAMPLES)]
     Assign(AssignArguments),
+
+    /// Print the plan of real-time I/O for the interface of a node.
+    ///
+    /// An ORB that starts with the schedule makes the same plan. The printed one is for `chronorb
+    /// rio plan`, which checks it, and `chronorb rio setup --kernel`.
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(NodePlanArguments),
 
     /// Run a schedule in virtual time.
     ///
@@ -78,6 +87,7 @@ impl SchedCommand {
         match self {
             Self::Check(arguments) => check::run(&arguments)?,
             Self::Assign(arguments) => assign::run(&arguments)?,
+            Self::Plan(arguments) => plan::run(&arguments)?,
             Self::Simulate(arguments) => simulate::run(&arguments)?,
             Self::Explain(arguments) => explain::run(&arguments)?,
             Self::Learn(arguments) => learn::run(&arguments)?,

@@ -195,3 +195,88 @@ fn explain_adds_the_parts_of_a_response() {
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no operation \"Cockpit::flee\""));
 }
+
+#[test]
+fn plan_prints_what_rio_plan_admits() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("flight.toml");
+    let text = r#"
+        [[node]]
+        name = "server"
+        [[node]]
+        name = "client"
+        [[link]]
+        name = "lan"
+        rate = "100 Mbit"
+        interface = { server = "eth0" }
+        packet_cost = "20 us"
+        [[operation]]
+        name = "Map::draw"
+        node = "server"
+        wcet = "1 ms"
+        [[operation]]
+        name = "Desk::update"
+        node = "client"
+        wcet = "1 ms"
+        period = "20 Hz"
+        calls = { operation = "Map::draw", request = 200, reply = 2000 }
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let printed = sched("plan", &file, &[]);
+    assert!(printed.status.success(), "{}", stderr(&printed));
+    let plan = folder.path().join("plan.toml");
+    fs::write(&plan, stdout(&printed)).expect("there is room");
+    let mut rio = Command::new(env!("CARGO_BIN_EXE_chronorb"));
+    let admitted = rio.args(["rio", "plan", "--json"]).arg(&plan).output();
+    let admitted = admitted.expect("the command starts");
+    assert!(admitted.status.success(), "{}", stderr(&admitted));
+    let plan = json(&admitted);
+    assert_eq!(plan["interface"]["name"], "eth0");
+    let classes = plan["classes"].as_array().expect("there are classes");
+    assert_eq!(classes.len(), 1);
+
+    let of_client = sched("plan", &file, &["--node", "client"]);
+    assert_eq!(of_client.status.code(), Some(1));
+    let told = stderr(&of_client);
+    assert!(
+        told.contains("no link has an interface of node client"),
+        "{told}"
+    );
+    let without = sched("plan", &Schedules::new().fits, &[]);
+    assert!(stderr(&without).contains("no link has an interface"));
+}
+
+/// Returns the first block of a language in a page of the book.
+fn block(page: &str, language: &str) -> String {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let text = fs::read_to_string(book.join(page)).expect("there is such a page");
+    let start = format!("```{language}\n");
+    let (_, rest) = text.split_once(&start).expect("it has such a block");
+    let (block, _) = rest.split_once("```").expect("the block ends");
+    block.to_owned()
+}
+
+#[test]
+fn the_schedule_of_the_book_has_the_result_of_the_book() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("flight.toml");
+    let schedule = block("scheduling.md", "toml");
+    fs::write(&file, &schedule).expect("there is room");
+    let checked = sched("check", &file, &[]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    let told = stdout(&checked);
+    for line in block("scheduling.md", "text").lines() {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+
+    // The link with interfaces, in place of that without.
+    let (before, link) = schedule.split_once("[[link]]").expect("it has a link");
+    let (_, after) = link.split_once("\n\n").expect("operations follow");
+    let link = block("schedules.md", "toml");
+    fs::write(&file, format!("{before}{link}\n{after}")).expect("there is room");
+    for node in ["computer", "cockpit"] {
+        let printed = sched("plan", &file, &["--node", node]);
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        assert!(stdout(&printed).contains("[[class]]"));
+    }
+}

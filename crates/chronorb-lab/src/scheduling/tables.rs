@@ -35,8 +35,8 @@ pub(super) fn segment_finding(segments: &SegmentFigures) -> Option<String> {
     let far = segments.cancellations.iter().filter(|row| row.hops == 3);
     let half = median(far.map(|row| row.latency_ns as f64))?;
     Some(format!(
-        "a call within a scheduling segment takes {extra:.0} ns longer, and a cancellation is three \
-         calls away after {}",
+        "a call within a scheduling segment takes {extra:.0} ns longer, and a cancellation is \
+         three calls away after {}",
         nanos(half),
     ))
 }

@@ -19,6 +19,16 @@ pub struct RioSettings {
     pub plan: Option<PathBuf>,
 }
 
+/// The plan that a schedule makes for the interface of the program's node.
+#[cfg(feature = "schedule")]
+#[derive(Clone, Debug)]
+pub(crate) struct ScheduledPlan {
+    /// The lock file of the schedule.
+    pub(crate) lock: PathBuf,
+    /// The text of the plan.
+    pub(crate) text: String,
+}
+
 pub(super) fn interface(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err("there is no name".to_owned());

@@ -111,6 +111,9 @@ impl Orb {
         crate::access::complete(&mut config)?;
         #[cfg(feature = "baselines")]
         config.check()?;
+        // Its links have classes of real-time I/O.
+        #[cfg(feature = "schedule")]
+        let schedule = LoadedSchedule::of(&mut config)?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         #[cfg(feature = "access")]
         crate::access::check(&config, &protocols)?;
@@ -139,8 +142,6 @@ impl Orb {
             // A program with a subscriber of its own receives the events there.
             let _ = crate::log::install(&config).map(std::mem::forget);
         }
-        #[cfg(feature = "schedule")]
-        let schedule = LoadedSchedule::of(&mut config)?;
         let core = Core::new(config, protocols);
         #[cfg(feature = "schedule")]
         if let Some(schedule) = schedule {

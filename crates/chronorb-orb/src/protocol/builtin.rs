@@ -34,7 +34,7 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
         .by_files()
         .with_omniorb(),
         #[cfg(feature = "riop")]
-        real_time(config)?,
+        super::riop::protocol(config)?,
         PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
         #[cfg(feature = "diop")]
         PluggableProtocol::new(
@@ -54,54 +54,4 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
         all
     };
     Ok(all)
-}
-
-/// IIOP by the real-time I/O subsystem, where calls go by it only if there is an interface for
-/// them.
-#[cfg(feature = "riop")]
-fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
-    use chronorb_rio::plan::{DriverKind, Plan};
-    use chronorb_rio::{DriverChoice, DriverOptions, Riop, RiopSettings};
-
-    let settings = &config.rio;
-    let of = |setting, problem: String| ProtocolProblem::Of { setting, problem };
-    let mut riop = RiopSettings {
-        interface: settings.interface.clone(),
-        driver: DriverOptions {
-            driver: settings.driver,
-            ..DriverOptions::default()
-        },
-        ..RiopSettings::default()
-    };
-    let mut given = "-ORBRioInterface";
-    if let Some(file) = &settings.plan {
-        let mapping = config.priority_mapping.mapping();
-        let to_native = |corba| mapping.to_native(crate::rtcorba::Priority::new(corba)?);
-        let refused = |problem: String| {
-            let file = file.display();
-            of("-ORBRioPlan", format!("{file}: {problem}"))
-        };
-        let plan = Plan::read(file, &to_native).map_err(|error| refused(error.to_string()))?;
-        if let Some(refusal) = plan.admit().refusals.first() {
-            return Err(refused(refusal.to_string()));
-        }
-        if riop.interface.is_none() {
-            (riop.interface, given) = (Some(plan.interface.name.clone()), "-ORBRioPlan");
-        }
-        riop.driver.driver = match (settings.driver, plan.interface.driver) {
-            (DriverChoice::Auto, DriverKind::Xdp) => DriverChoice::Xdp,
-            (DriverChoice::Auto, DriverKind::Packet) => DriverChoice::Packet,
-            (DriverChoice::Auto, DriverKind::Kernel) => DriverChoice::Kernel,
-            (driver, _) => driver,
-        };
-        (riop.plan, riop.reserved_on) = (plan.classes, Some(plan.interface));
-    }
-    let calls = riop.interface.is_some();
-    let riop = Riop::open(riop).map_err(|error| of(given, error.to_string()))?;
-    let protocol = PluggableProtocol::beside_iiop(Arc::new(riop));
-    Ok(if calls {
-        protocol
-    } else {
-        protocol.for_servers()
-    })
 }

@@ -12,6 +12,8 @@ mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]
 mod place;
 mod registry;
+#[cfg(feature = "riop")]
+mod riop;
 #[cfg(feature = "ssliop")]
 mod ssliop;
 #[cfg(any(feature = "faults", feature = "trace"))]

@@ -68,6 +68,16 @@ pub enum StartError {
         /// The contradiction.
         problem: &'static str,
     },
+    /// The schedule needs a feature of the crate that is left out.
+    #[error("{entry} of {lock}: {problem}")]
+    LeftOut {
+        /// The entry of the lock file.
+        entry: String,
+        /// The lock file.
+        lock: PathBuf,
+        /// The feature that is missing.
+        problem: String,
+    },
     /// Two lanes with different priorities have the same native one.
     #[error(
         "{lock}: lanes {first} and {second} have the same native priority by \
@@ -130,7 +140,66 @@ impl LoadedSchedule {
             table,
         };
         this.check(config)?;
+        this.plan_real_time_io(config)?;
         Ok(Some(this))
+    }
+
+    /// Adds the plan of real-time I/O to the configuration, if the node has an interface.
+    fn plan_real_time_io(&self, config: &mut OrbConfig) -> Result<(), StartError> {
+        let Some(text) = self.lock.rio_plan(&self.node) else {
+            return Ok(());
+        };
+        let mut interfaces = self.lock.interfaces.iter();
+        let interface = interfaces.find(|it| it.node == self.node);
+        let entry = interface.map_or_else(String::new, |it| {
+            format!("interface {} (link {})", it.name, it.link)
+        });
+        let lock = self.path.clone();
+        #[cfg(not(feature = "riop"))]
+        {
+            let (_, _) = (text, config);
+            let problem = crate::config::lacks("riop");
+            Err(StartError::LeftOut {
+                entry,
+                lock,
+                problem,
+            })
+        }
+        #[cfg(feature = "riop")]
+        {
+            let name = interface.map(|it| &it.name);
+            let given = &config.rio.interface;
+            let is_other = given.is_some() && given.as_ref() != name;
+            let protocols = &config.protocols;
+            let is_missing = !protocols.is_empty() && !protocols.iter().any(|it| it == RIOP);
+            let contradictions = [
+                (
+                    is_other,
+                    "-ORBRioInterface",
+                    "calls would go by another interface, without its reservations",
+                ),
+                (
+                    is_missing,
+                    "-ORBProtocols without riop",
+                    "its messages would have no classes",
+                ),
+                (
+                    listens_without(&config.listen_endpoints, RIOP),
+                    "-ORBListenEndpoints without riop",
+                    "requests would have no classes",
+                ),
+            ];
+            if let Some((_, setting, problem)) = contradictions.into_iter().find(|it| it.0) {
+                return Err(StartError::Contradiction {
+                    setting: setting.to_owned(),
+                    entry,
+                    lock,
+                    problem,
+                });
+            }
+            config.scheduled_plan = Some(crate::config::ScheduledPlan { lock, text });
+            Ok(())
+        }
     }
 
     /// Compares the settings with the lanes of the node.
@@ -173,6 +242,15 @@ impl LoadedSchedule {
         })
     }
 }
+
+/// Whether there are endpoints, and none is of the protocol.
+#[cfg(feature = "riop")]
+fn listens_without(endpoints: &[chronorb_transport::Endpoint], scheme: &str) -> bool {
+    !endpoints.is_empty() && !endpoints.iter().any(|it| it.scheme == scheme)
+}
+
+#[cfg(feature = "riop")]
+const RIOP: &str = "riop";
 
 /// Reads a lock file, or a schedule with the lock file beside it. Returns the path of the lock
 /// file.

@@ -189,7 +189,18 @@ impl ServerScheduler {
             all.push(Policy::PriorityModel(model, pool.least));
         }
         if !has(|policy| matches!(policy, Policy::PriorityBandedConnection(_))) {
-            all.push(Policy::PriorityBandedConnection(pool.bands.clone()));
+            let by_clients = |policy: &Policy| {
+                matches!(
+                    policy,
+                    Policy::PriorityModel(PriorityModel::ClientPropagated, _)
+                )
+            };
+            let bands = if has(by_clients) {
+                &pool.bands
+            } else {
+                &pool.declared_bands
+            };
+            all.push(Policy::PriorityBandedConnection(bands.clone()));
         }
         parent.create_poa(name, manager, &all)
     }

@@ -31,7 +31,11 @@ pub(crate) struct ActiveSchedule {
 pub(super) struct ProcessorPool {
     pub(super) processor: String,
     pub(super) pool: ThreadpoolId,
+    /// The bands for priorities of clients; they cover all.
     pub(super) bands: PriorityBands,
+    /// The bands for declared priorities, up to that of the most urgent lane. A connection for a
+    /// band has the urgency of its end.
+    pub(super) declared_bands: PriorityBands,
     pub(super) least: Priority,
 }
 
@@ -83,7 +87,12 @@ impl ActiveSchedule {
             pools.push(ProcessorPool {
                 processor: processor.to_owned(),
                 pool,
-                bands: bands_of(&lock.bands, &priorities),
+                bands: bands_of(&lock.bands, &priorities, Priority::MAX),
+                declared_bands: bands_of(
+                    &lock.bands,
+                    &priorities,
+                    priority_of(priorities.last().copied().unwrap_or(i16::MAX)),
+                ),
                 least: priority_of(priorities.first().copied().unwrap_or_default()),
             });
         }
@@ -154,8 +163,9 @@ fn check_native(core: &Core, path: &Path, lanes: &[&LockLane]) -> Result<(), Sta
 }
 
 /// Joins each band without a lane to the next one above that has one, because a server has bands
-/// with lanes only. `priorities` are those of the lanes, in rising order.
-fn bands_of(bands: &[LockBand], priorities: &[i16]) -> PriorityBands {
+/// with lanes only. `priorities` are those of the lanes, in rising order; `end` is the end of the
+/// last band.
+fn bands_of(bands: &[LockBand], priorities: &[i16], end: Priority) -> PriorityBands {
     let mut joined: Vec<PriorityBand> = Vec::new();
     let mut low = None;
     for band in bands {
@@ -167,7 +177,7 @@ fn bands_of(bands: &[LockBand], priorities: &[i16]) -> PriorityBands {
         }
     }
     if let Some(last) = joined.last_mut() {
-        last.high = Priority::MAX;
+        last.high = end;
     }
     let all = [PriorityBand::new(Priority::MIN, Priority::MAX)];
     PriorityBands::new(if joined.is_empty() { &all } else { &joined })
@@ -204,7 +214,7 @@ mod tests {
                     [[band]]\nlow = 21\nhigh = 32767\npriority = 30\n";
         let lock = chronorb_schedule::LockFile::parse("x", text).expect("a lock file");
         let ranges = |priorities: &[i16]| {
-            let bands = bands_of(&lock.bands, priorities);
+            let bands = bands_of(&lock.bands, priorities, Priority::MAX);
             let bands = bands.as_slice().iter();
             bands
                 .map(|band| (band.low.value(), band.high.value()))
@@ -214,6 +224,9 @@ mod tests {
         assert_eq!(ranges(&[20]), [(0, i16::MAX)]);
         assert_eq!(ranges(&[10, 30]), [(0, 10), (11, i16::MAX)]);
         assert_eq!(ranges(&[]), [(0, i16::MAX)]);
+        let declared = bands_of(&lock.bands, &[10, 30], priority_of(30));
+        let last = declared.as_slice().last().map(|band| band.high.value());
+        assert_eq!(last, Some(30));
     }
 
     #[test]

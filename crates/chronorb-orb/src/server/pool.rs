@@ -472,11 +472,18 @@ fn free_endpoints(core: &Core) -> Vec<Endpoint> {
     endpoints
 }
 
-/// Any endpoint of each of the server's protocols: those of its policy, else IIOP, else the
-/// preferred one.
+/// Any endpoint of each of the server's protocols: those of its policy, else real-time I/O if the
+/// schedule has an interface, else IIOP, else the preferred one.
 fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     let protocols = &core.protocols;
     let of_policy = core.rt.policies.server_protocols();
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    if core.config.scheduled_plan.is_some()
+        && of_policy.is_none()
+        && let Ok(riop) = protocols.find("riop")
+    {
+        return vec![riop.any_endpoint()];
+    }
     let wanted: Vec<_> = match of_policy {
         Some(wanted) => wanted.tags().filter(|tag| protocols.has(*tag)).collect(),
         None if protocols.has(TAG_INTERNET_IOP) => vec![TAG_INTERNET_IOP],

@@ -104,6 +104,8 @@ mod protocols {
     mod policies;
     #[cfg(feature = "riop")]
     mod riop;
+    #[cfg(all(feature = "riop", feature = "schedule"))]
+    mod scheduled_riop;
     #[cfg(feature = "shmiop")]
     mod shmiop;
     #[cfg(feature = "ssliop")]

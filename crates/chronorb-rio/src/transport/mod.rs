@@ -26,8 +26,9 @@
 //! [interface](RiopSettings::interface) or an address with a zone of its own.
 //!
 //! If there is a [plan](RiopSettings::plan), an endpoint has the class that it names, or else the
-//! one with its port. Options that the endpoint does not give are taken from the plan. A client has
-//! the class of the plan that has its scheduling.
+//! one with its port, or else the one with the scheduling of its lane. Options that the endpoint
+//! does not give are taken from the plan. A client has the class of the plan that has its
+//! scheduling.
 //!
 //! With the driver `kernel`, connections use the kernel's own TCP, bound to the interface, with the
 //! buffers and the code point of their class. If [the kernel enforces the plan](crate::kernel),

@@ -54,7 +54,8 @@ impl EndpointSpec {
         if host.is_empty() && interface.is_none() {
             return Err(endpoint.error("it needs an address, or an interface"));
         }
-        let planned = planned::of_endpoint(&settings.plan, endpoint.option("class"), port);
+        let class = endpoint.option("class");
+        let planned = planned::of_endpoint(&settings.plan, class, port, setup.urgency);
         let driver = driver(endpoint, settings.driver)?;
         if driver.driver == driver::DriverChoice::Kernel {
             kernel::check(endpoint, planned)?;

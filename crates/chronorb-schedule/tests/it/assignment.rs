@@ -314,6 +314,50 @@ fn a_oneway_call_has_a_deadline_of_its_own() {
     assert_eq!(analysis.operations[1].response, millis(6));
 }
 
+#[test]
+fn an_operation_is_late_if_a_message_before_its_end_is() {
+    let it = schedule(
+        r#"
+        [[node]]
+        name = "computer"
+        [[node]]
+        name = "cockpit"
+        [[link]]
+        name = "lan"
+        [[operation]]
+        name = "Flight::control"
+        node = "computer"
+        wcet = "2 ms"
+        [[operation]]
+        name = "Map::draw"
+        node = "computer"
+        wcet = "3 ms"
+        [[operation]]
+        name = "Cockpit::fly"
+        node = "cockpit"
+        wcet = "200 us"
+        period = "20 Hz"
+        deadline = "4 ms"
+        calls = { operation = "Flight::control", request = "1 us", reply = "1 us" }
+        [[operation]]
+        name = "Cockpit::show"
+        node = "cockpit"
+        wcet = "1 ms"
+        period = "5 Hz"
+        calls = { operation = "Map::draw", request = "1 us", reply = "1600 us" }
+    "#,
+    );
+    let assignment = it.assign().unwrap();
+    let analysis = &assignment.analysis;
+    assert!(!analysis.feasible);
+    // The reply waits for the long one. The last piece of the caller begins after it.
+    let transaction = &analysis.transactions[0];
+    let reply = transaction.steps[3];
+    assert!(reply > millis(4), "{reply:?}");
+    assert!(transaction.steps[4] >= reply, "{transaction:?}");
+    assert!(!analysis.operations[2].is_on_time());
+}
+
 /// A call that leaves its processor needs a more urgent priority than its deadline says, because
 /// most of its time passes elsewhere.
 #[test]

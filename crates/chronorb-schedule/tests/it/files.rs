@@ -199,6 +199,31 @@ fn each_mistake_is_told() {
             "[[transaction]]\nname = \"t\"\nsteps = [{ link = \"n\", message = 5 }]".to_owned(),
             "there is no link \"n\"",
         ),
+        (
+            "[[link]]\nname = \"n\"\ninterface = \"eth0\"".to_owned(),
+            "the link n has an interface, and no rate",
+        ),
+        (
+            "[[link]]\nname = \"n\"\nmtu = 9000".to_owned(),
+            "mtu and packet_cost are of a link with an interface",
+        ),
+        (
+            "[[link]]\nname = \"n\"\nrate = \"1 Gbit\"\ninterface = { b = \"eth0\" }".to_owned(),
+            "there is no node \"b\": there are local",
+        ),
+        (
+            "[[link]]\nname = \"m\"\nrate = \"1 Gbit\"\ninterface = \"eth0\"\n\
+             [[link]]\nname = \"n\"\nrate = \"1 Gbit\"\ninterface = \"eth1\""
+                .to_owned(),
+            "the node local has an interface of the link m already",
+        ),
+        (
+            "[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
+             [[link]]\nname = \"n\"\nrate = \"1 Gbit\"\nnodes = [\"a\"]\n\
+             interface = { b = \"eth0\" }"
+                .to_owned(),
+            "the link n does not connect b",
+        ),
     ] {
         let told = mistakes(&text);
         assert!(told.contains(expected), "{text}\n{told}");

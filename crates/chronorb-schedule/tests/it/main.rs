@@ -2,6 +2,7 @@
 
 mod assignment;
 mod files;
+mod real_time_io;
 
 use chronorb_schedule::{Schedule, ScheduleErrors};
 

@@ -16,7 +16,7 @@ use crate::support::{add, orb_with, priority, served_by};
 const DRIVERS: [RioDriver; 2] = [RioDriver::Xdp, RioDriver::Packet];
 
 /// Returns the two hosts; `None` if they are not available.
-fn network() -> Option<Network> {
+pub(super) fn network() -> Option<Network> {
     match Network::build(&Layout::default()) {
         Ok(network) => Some(network),
         Err(why) => {

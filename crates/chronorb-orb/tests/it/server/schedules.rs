@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronorb_orb::poa::{Policy, PriorityModel};
+use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Priority, SchedulingPolicy};
 use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
 use chronorb_orb::{
@@ -348,4 +348,83 @@ fn files_and_nodes_that_are_not_there_are_named() {
     fs::write(files.lock(), "version = 1\nrubbish = 1\n").expect("written");
     let error = refused(config(&files.lock(), "server"));
     assert!(matches!(error, StartError::Malformed(_)), "{error}");
+}
+
+#[test]
+fn create_poa_raises_what_the_standard_lists() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.schedule(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let root = server.root_poa().expect("the ORB runs");
+    let create = |policies: &[Policy]| scheduler.create_poa(&root, "flight", None, policies);
+    let without_a_lane = Priority::new(1).expect("it is in range");
+    let model = Policy::PriorityModel(PriorityModel::ServerDeclared, without_a_lane);
+    let error = create(&[model]).expect_err("no lane has it");
+    assert!(
+        matches!(error, CreatePoaError::InvalidPolicy { index: 0, .. }),
+        "{error}"
+    );
+    create(&[]).expect("the name is free");
+    let error = create(&[]).expect_err("the name is taken");
+    assert!(
+        matches!(error, CreatePoaError::AdapterAlreadyExists),
+        "{error}"
+    );
+    server.shutdown(true).expect("no servant asks for it");
+    assert!(matches!(create(&[]), Err(CreatePoaError::System(_))));
+}
+
+#[test]
+fn only_objects_of_the_orb_are_scheduled() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.schedule(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let foreign = server.string_to_object("corbaloc::127.0.0.1:1/other");
+    let foreign = foreign.expect("it reads");
+    let error = scheduler.schedule_object(&foreign, "Map::draw");
+    assert!(
+        matches!(error, Err(ScheduleObjectError::Foreign)),
+        "{error:?}"
+    );
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn a_node_with_lanes_on_several_processors_chooses_one_for_each_poa() {
+    let text = SCHEDULE.replace(
+        "    [[lane]]\n    name = \"slow\"\n    processor = \"flight\"",
+        "    [[processor]]\n    name = \"maps\"\n    node = \"server\"\n\
+         [[lane]]\n    name = \"slow\"\n    processor = \"maps\"",
+    );
+    let text = text.replace(
+        "name = \"Map::draw\"\n    processor = \"flight\"",
+        "name = \"Map::draw\"\n    processor = \"maps\"",
+    );
+    let files = Files::new(&text);
+    let server = start(&files.schedule(), "server");
+    assert_eq!(server.snapshot().pools.len(), 2, "one for each processor");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    let root = server.root_poa().expect("the ORB runs");
+    let error = scheduler.create_poa(&root, "any", None, &[]);
+    let error = error.expect_err("there are two");
+    assert!(
+        matches!(error, CreatePoaError::System(exception)
+            if exception.kind == SystemExceptionKind::BadParam),
+        "{error}"
+    );
+    let maps = scheduler.on_processor("maps").expect("it has a lane");
+    let poa = maps.create_poa(&root, "maps", None, &[]);
+    let poa = poa.expect("the policies agree");
+    let servant = Arc::new(ProbeSkeleton(Arc::new(Probe::default())));
+    maps.serve(&poa, "Map::draw", servant)
+        .expect("its lane is there");
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn an_orb_without_a_schedule_has_no_schedulers() {
+    let orb = Orb::with_config(OrbConfig::default()).expect("it starts");
+    assert!(orb.client_scheduler().is_none());
+    assert!(orb.server_scheduler().is_none());
+    orb.shutdown(true).expect("no servant asks for it");
 }

@@ -1,8 +1,5 @@
-//! The mission computer: `avionics-server -ORBSchedule avionics.toml -ORBScheduleNode mission`.
-//! Prints a reference for each interface, serves until its input ends, and then prints the longest
-//! execution time of each operation.
+//! The mission computer, the process of the node `mission`.
 
-use std::error::Error;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -13,10 +10,14 @@ use avionics_example::{
 use chronorb::Servant;
 use chronorb::prelude::*;
 
-fn main() -> Result<(), Box<dyn Error>> {
+use crate::Failure;
+
+/// Prints a reference for each interface, serves until standard input ends, and then prints the
+/// longest execution time of each operation.
+pub(crate) fn serve(args: &mut Vec<String>) -> Result<(), Failure> {
     pin(ProcessorChoice::Last)?;
     // The lanes of the node are made here.
-    let orb = Orb::init(&mut std::env::args().collect())?;
+    let orb = Orb::init(args)?;
     let scheduler = orb.server_scheduler();
     let scheduler = scheduler.ok_or("start it with -ORBSchedule FILE")?;
 
