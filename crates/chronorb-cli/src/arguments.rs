@@ -8,6 +8,7 @@ use chronorb_lab::{CHILD_COMMAND, LoadSetup};
 use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 
+use crate::events::EventsCommand;
 use crate::idl::IdlCommand;
 use crate::ior::IorCommand;
 use crate::lab::LabCommand;
@@ -71,6 +72,10 @@ pub(crate) enum Command {
     /// Serve names, and list, resolve and change those of a name server.
     #[command(subcommand, after_help = ORB_OPTIONS)]
     Ns(NsCommand),
+
+    /// Serve an event channel, push events to one, and show what it pushes.
+    #[command(subcommand, after_help = ORB_OPTIONS)]
+    Events(EventsCommand),
 
     /// Set up and examine real-time I/O.
     #[command(subcommand)]

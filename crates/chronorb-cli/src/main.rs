@@ -1,8 +1,9 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
-//! ORB, the IDL compiler, references, names, real-time I/O and schedules.
+//! ORB, the IDL compiler, references, names, events, real-time I/O and schedules.
 
 mod arguments;
 mod client;
+mod events;
 mod generated;
 mod idl;
 mod ior;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Idl(command) => command.run(),
         Command::Ior(command) => command.run(config),
         Command::Ns(command) => command.run(config),
+        Command::Events(command) => command.run(config),
         Command::Rio(command) => command.run(),
         Command::Sched(command) => status(command.run(config)),
         Command::Completions { shell } => status(generated::completions(shell)),
@@ -63,7 +65,7 @@ fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     let first = words.first().and_then(|word| word.to_str());
     if words != ["lab", "peer"]
         && words != ["sched", "serve"]
-        && !matches!(first, Some("ior" | "ns"))
+        && !matches!(first, Some("ior" | "ns" | "events"))
     {
         return Ok((Arguments::parse(), OrbConfig::default()));
     }

@@ -9,7 +9,9 @@
 //! use chronorb_event_service::EventServer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let orb = Orb::init(&mut std::env::args().collect())?;
+//! let mut config = OrbConfig::read(&mut std::env::args().collect())?;
+//! chronorb_event_service::keep_order(&mut config);
+//! let orb = Orb::with_config(config)?;
 //! let root = orb.root_poa()?;
 //! // Clients reach it by `corbaloc:iiop:HOST:PORT/EventService`.
 //! let service = EventServer::new().serve_in(&root)?;
@@ -28,6 +30,9 @@
 //! consumers, and fires their timers, at the priority of the lane. With
 //! [outboxes](ChannelOptions::outboxes) no push waits for a consumer, and an event is encoded once
 //! for all.
+//!
+//! The events of a supplier reach a consumer in order if the ORBs have the settings of
+//! [`keep_order`].
 //!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
@@ -61,4 +66,4 @@ mod threads;
 pub use chronorb_events::{Limits, Notation, Rules};
 pub use clock::Clock;
 pub use options::{ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, UnpublishedPolicy};
-pub use service::{EventServer, EventService, ServeError};
+pub use service::{EventServer, EventService, ServeError, keep_order};

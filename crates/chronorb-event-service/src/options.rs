@@ -18,12 +18,12 @@ pub struct ChannelOptions {
     /// others, unlike TAO.
     pub unpublished: UnpublishedPolicy,
     /// Whether a second connection of a consumer replaces its subscription, instead of being
-    /// refused (`-ECConsumerReconnect`).
+    /// refused (`consumer_reconnect`).
     pub consumer_reconnect: bool,
     /// Whether a second connection of a supplier replaces its publications, instead of being
-    /// refused (`-ECSupplierReconnect`).
+    /// refused (`supplier_reconnect`).
     pub supplier_reconnect: bool,
-    /// Whether a client that disconnects itself is called back (`-ECDisconnectCallbacks`).
+    /// Whether a client that disconnects itself is called back (`disconnect_callbacks`).
     pub disconnect_callbacks: bool,
     /// The lanes, the most urgent first: each filters and pushes the events of its consumers on a
     /// thread of its own. Without lanes, which is the default, the thread that receives an event

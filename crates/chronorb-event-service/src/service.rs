@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb::config::{ConnectionStrategy, OrbConfig};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{
     ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
@@ -275,6 +276,18 @@ impl fmt::Debug for EventService {
         f.debug_struct("EventService")
             .field("channel", &self.object)
             .finish_non_exhaustive()
+    }
+}
+
+/// Sets the settings by which the ORB of a channel, and those of its consumers, keep the order of
+/// events: connections are served in order (`-ORBOrderedConnections`), and all threads send by one
+/// connection (`-ORBClientConnection`).
+///
+/// With other settings the events of a supplier can overtake each other.
+pub fn keep_order(config: &mut OrbConfig) {
+    config.ordered_connections = true;
+    if config.client_connection == ConnectionStrategy::Exclusive {
+        config.client_connection = ConnectionStrategy::Leader;
     }
 }
 

@@ -134,11 +134,11 @@ pub(crate) struct ServerArguments {
 }
 
 impl ServerArguments {
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout)
     }
 
-    pub(super) fn wait(&self) -> Duration {
+    pub(crate) fn wait(&self) -> Duration {
         Duration::from_secs(self.wait)
     }
 }

@@ -1,6 +1,7 @@
 //! `chronorb ns`: the name server, and names of objects as its clients see them.
 
 mod arguments;
+mod binding;
 mod export;
 mod gc;
 mod import;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use chronorb_orb::OrbConfig;
 
 pub(crate) use arguments::{NsCommand, ServerArguments};
+pub(crate) use binding::{Binding, calling_config};
 pub(crate) use names::{NameServer, NsError};
 
 use crate::client::ClientError;

@@ -191,6 +191,11 @@ impl NameServer {
         Ok(Self { client, root })
     }
 
+    /// Returns the ORB of the calls.
+    pub(crate) fn into_client(self) -> Client {
+        self.client
+    }
+
     pub(crate) fn resolve(&self, name: &str) -> Result<Object, NsError> {
         let components = parse(name)?;
         let object = self.root.resolve(&views(&components));
@@ -200,7 +205,7 @@ impl NameServer {
     }
 
     /// Resolves a name, and waits until it is bound.
-    pub(super) fn resolve_waiting(&self, name: &str, wait: Duration) -> Result<Object, NsError> {
+    pub(crate) fn resolve_waiting(&self, name: &str, wait: Duration) -> Result<Object, NsError> {
         let deadline = Instant::now() + wait;
         loop {
             match self.resolve(name) {

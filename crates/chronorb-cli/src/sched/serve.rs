@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use chronorb_orb::{InitError, LastFailure, NotifyError, Object, Orb, OrbConfig, SystemException};
+use chronorb_orb::{InitError, LastFailure, NotifyError, Orb, OrbConfig, SystemException};
 use chronorb_sched::LevelStrategy;
 use chronorb_sched_service::{SchedulingService, ServeError};
 use clap::{Args, ValueEnum};
 use thiserror::Error;
 
 use crate::listen::{Endpoints, INACTIVE, cause, endpoints, references, set_endpoints};
-use crate::ns::{NameServer, NsError, ServerArguments};
+use crate::ns::{Binding, NsError, ServerArguments, calling_config};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServiceArguments {
@@ -92,7 +92,7 @@ pub(crate) fn run(
     arguments: ServiceArguments,
     mut config: OrbConfig,
 ) -> Result<(), ServiceFailure> {
-    let client = client_config(&config);
+    let client = calling_config(&config);
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
     let orb = Orb::with_config(config)?;
     orb.catch_signals()?;
@@ -107,7 +107,10 @@ pub(crate) fn run(
         written.map_err(|source| ServiceFailure::File { file, source })?;
     }
     let binding = match arguments.bind {
-        Some(name) => Some(Binding::make(name, &arguments.server, client, &service)?),
+        Some(name) => {
+            let bound = Binding::make(name, &arguments.server, client, &service);
+            Some(bound.map_err(ServiceFailure::Bind)?)
+        }
         None => None,
     };
     let mut out = io::stdout().lock();
@@ -118,52 +121,8 @@ pub(crate) fn run(
     drop(out);
     orb.notify_ready()?;
     orb.run_until_signal()?;
-    binding.map_or(Ok(()), Binding::remove)
-}
-
-/// The binding of the service in a name server.
-struct Binding {
-    names: NameServer,
-    name: String,
-    reference: String,
-}
-
-impl Binding {
-    fn make(
-        name: String,
-        server: &ServerArguments,
-        config: OrbConfig,
-        service: &Object,
-    ) -> Result<Self, ServiceFailure> {
-        let names = NameServer::connect(server, config).map_err(ServiceFailure::Bind)?;
-        let reference = service.ior().to_string();
-        let bound = names.rebind(&name, &reference);
-        bound.map_err(ServiceFailure::Bind)?;
-        Ok(Self {
-            names,
-            name,
-            reference,
-        })
-    }
-
-    /// Removes the binding, unless another service has replaced it.
-    fn remove(self) -> Result<(), ServiceFailure> {
-        let removed = match self.names.resolve(&self.name) {
-            Ok(bound) if bound.ior().to_string() == self.reference => self.names.unbind(&self.name),
-            Ok(_) | Err(NsError::NotFound { .. } | NsError::Nil(_)) => Ok(()),
-            Err(error) => Err(error),
-        };
-        removed.map_err(ServiceFailure::Unbind)
-    }
-}
-
-/// The settings of the ORB that calls the name server, while and after the other one serves.
-fn client_config(config: &OrbConfig) -> OrbConfig {
-    let mut config = config.clone();
-    config.listen_endpoints.clear();
-    config.monitor = Default::default();
-    config.bidirectional = Default::default();
-    config
+    let removed = binding.map_or(Ok(()), Binding::remove);
+    removed.map_err(ServiceFailure::Unbind)
 }
 
 /// The name of the service: its initial reference, and its usual name in a name server.

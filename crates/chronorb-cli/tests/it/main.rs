@@ -4,6 +4,7 @@ mod book;
 mod command_line;
 mod demo;
 mod doctor;
+mod events;
 mod generated;
 mod idl;
 mod idl_example;

@@ -1,8 +1,6 @@
 //! `chronorb sched serve`, as an operator runs it.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use chronorb_orb::{Orb, OrbConfig};
 use chronorb_sched_service::idl::rtec_base::DependencyTypeT::OneWayCall;
@@ -10,45 +8,7 @@ use chronorb_sched_service::idl::rtec_scheduler::{
     CriticalityT, DispatchingTypeT, ImportanceT, InfoTypeT, Scheduler,
 };
 
-use crate::support::{chronorb, stderr, stdout};
-
-/// A command that serves, and the first line that it prints.
-struct Server {
-    process: Child,
-    reference: String,
-}
-
-impl Server {
-    fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let output = process.stdout.take().expect("a pipe");
-        let mut reference = String::new();
-        let read = BufReader::new(output).read_line(&mut reference);
-        read.expect("it prints a reference");
-        let reference = reference.trim().to_owned();
-        Self { process, reference }
-    }
-
-    /// Sends `SIGTERM`, and returns how it ended.
-    fn end(mut self) -> Option<i32> {
-        let id = rustix::process::Pid::from_child(&self.process);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it runs");
-        self.process.wait().expect("it ends").code()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only when it has ended, which is what is wanted.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use crate::support::{Server, chronorb, stderr, stdout};
 
 /// Calls a service with a client of another ORB.
 fn with_scheduler<T>(reference: &str, calls: impl FnOnce(&Scheduler) -> T) -> T {

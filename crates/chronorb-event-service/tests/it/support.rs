@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use chronorb::config::{ConnectionStrategy, OrbConfig};
+use chronorb::config::OrbConfig;
 use chronorb::data::{Any, AnyBuf};
 use chronorb::outbox::OutboxLimits;
 use chronorb::prelude::*;
@@ -22,7 +22,7 @@ use chronorb_event_service::idl::rtec_event_comm::{
     PushSupplier, PushSupplierOwnedServant, PushSupplierSkeleton, RtecEventData,
 };
 use chronorb_event_service::{
-    ChannelOptions, Clock, EventServer, EventService, LaneOptions, PeerPolicy, Rules,
+    ChannelOptions, Clock, EventServer, EventService, LaneOptions, PeerPolicy, Rules, keep_order,
 };
 use chronorb_events::{Entry, Filter, write_entries};
 use chronorb_rt::{Deadline, Gate, PiMutex};
@@ -247,8 +247,7 @@ pub(crate) fn orb() -> Orb {
     let endpoint = ["p", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
     let mut args = endpoint.map(str::to_owned).to_vec();
     let mut config = OrbConfig::read(&mut args).unwrap();
-    config.ordered_connections = true;
-    config.client_connection = ConnectionStrategy::Leader;
+    keep_order(&mut config);
     Orb::with_config(config).unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! Running the command.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Runs `chronorb` with these arguments in this directory.
 pub(crate) fn chronorb(dir: &Path, arguments: &[&str]) -> Output {
@@ -57,4 +57,50 @@ pub(crate) fn has_peer(program: &str, install: &str) -> bool {
         println!("left out: {program} is missing ({install})");
     }
     is_there
+}
+
+/// A command that serves, and the first line that it prints.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) reference: String,
+}
+
+impl Server {
+    /// Starts a command, and waits for its first line.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let output = process.stdout.take().expect("a pipe");
+        let mut reference = String::new();
+        let read = BufReader::new(output).read_line(&mut reference);
+        read.expect("it prints a reference");
+        let reference = reference.trim().to_owned();
+        Self { process, reference }
+    }
+
+    /// Sends `SIGTERM`, and returns how it ended.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it runs");
+        self.process.wait().expect("it ends").code()
+    }
+}
+
+impl Server {
+    /// Waits until it ends by itself, and returns how.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.process.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only when it has ended, which is what is wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }

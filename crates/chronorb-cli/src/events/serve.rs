@@ -1,0 +1,248 @@
+//! `chronorb events serve`: an event channel until a signal.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use chronorb_event_service::{
+    ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions, Notation, PeerPolicy,
+    Rules, UnpublishedPolicy, keep_order,
+};
+use chronorb_orb::outbox::OutboxLimits;
+use chronorb_orb::rtcorba::Priority;
+use chronorb_orb::{Orb, OrbConfig};
+use clap::{Args, ValueEnum, value_parser};
+
+use super::channel::{EventsError, NAME};
+use crate::listen::{Endpoints, INACTIVE, endpoints, references, set_endpoints};
+use crate::ns::{Binding, ServerArguments, calling_config};
+
+#[derive(Args, Debug)]
+pub(crate) struct EventServerArguments {
+    /// The endpoint to listen at, as iiop://10.0.0.1:2812; iiop://:2812 is all interfaces of this
+    /// machine [default: a free port of iiop://127.0.0.1, if -ORBListenEndpoints names no other].
+    #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
+    listen: Vec<Endpoints>,
+
+    /// Bind the channel to this name in a name server, in place of another object, and unbind it at
+    /// the end. TAO's clients resolve EventService.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = NAME)]
+    bind: Option<String>,
+
+    #[command(flatten)]
+    server: ServerArguments,
+
+    /// Write the reference, as IOR:…, into this file, which is replaced.
+    #[arg(long, value_name = "FILE")]
+    ior_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    options: OptionArguments,
+}
+
+/// The options of a channel.
+#[derive(Args, Debug)]
+struct OptionArguments {
+    /// The notation of subscriptions.
+    #[arg(long, value_enum, default_value_t = NotationChoice::Prefix)]
+    notation: NotationChoice,
+
+    /// The rules of groups.
+    #[arg(long, value_enum, default_value_t = RuleChoice::Corrected)]
+    rules: RuleChoice,
+
+    /// Add a lane with this CORBA priority, 0 to 32767, the most urgent lane first. Consumers name
+    /// their lane by its number, from 1, in rt_info; others belong to the last one. Without lanes
+    /// the thread that receives an event pushes it.
+    #[arg(long = "lane", value_name = "PRIORITY", value_parser = priority)]
+    lanes: Vec<Priority>,
+
+    /// Let so many events wait for a consumer that is too slow, and then drop the oldest. Without
+    /// it a push waits for the consumer's connection, up to --push-timeout.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    outbox: Option<u32>,
+
+    /// Drop events that their supplier did not publish.
+    #[arg(long)]
+    strict_publications: bool,
+
+    /// Let a second connection of a consumer replace its subscription.
+    #[arg(long)]
+    consumer_reconnect: bool,
+
+    /// Let a second connection of a supplier replace its publications.
+    #[arg(long)]
+    supplier_reconnect: bool,
+
+    /// Call clients back that disconnect themselves.
+    #[arg(long)]
+    disconnect_callbacks: bool,
+
+    /// The longest time of a push to a consumer, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000,
+          value_parser = value_parser!(u64).range(1..=3_600_000))]
+    push_timeout: u64,
+
+    /// The failures after which a client is disconnected, since it answered a check.
+    #[arg(long, value_name = "N", default_value_t = 3,
+          value_parser = value_parser!(u32).range(1..))]
+    failures: u32,
+
+    /// The seconds between two checks of idle clients; 0 for none.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5,
+          value_parser = value_parser!(u64).range(0..=86_400))]
+    check_period: u64,
+
+    /// The greatest number of consumers, connected or not.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    max_consumers: usize,
+
+    /// The greatest number of suppliers, connected or not.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    max_suppliers: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NotationChoice {
+    /// A group states its number of children, and groups nest.
+    Prefix,
+    /// A group ends where the next begins.
+    Basic,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RuleChoice {
+    /// Groups do not starve each other, and a delivery resets the group that made it.
+    Corrected,
+    /// As in TAO.
+    Tao,
+}
+
+impl OptionArguments {
+    fn options(&self) -> ChannelOptions {
+        ChannelOptions {
+            notation: match self.notation {
+                NotationChoice::Prefix => Notation::Prefix,
+                NotationChoice::Basic => Notation::Basic,
+            },
+            rules: match self.rules {
+                RuleChoice::Corrected => Rules::Corrected,
+                RuleChoice::Tao => Rules::Tao,
+            },
+            unpublished: if self.strict_publications {
+                UnpublishedPolicy::Dropped
+            } else {
+                UnpublishedPolicy::Filtered
+            },
+            consumer_reconnect: self.consumer_reconnect,
+            supplier_reconnect: self.supplier_reconnect,
+            disconnect_callbacks: self.disconnect_callbacks,
+            lanes: self.lanes.iter().copied().map(lane).collect(),
+            outboxes: self.outbox.map(|requests| OutboxLimits {
+                requests: requests as usize,
+                ..OutboxLimits::default()
+            }),
+            peers: PeerPolicy {
+                push_timeout: Duration::from_millis(self.push_timeout),
+                failures: self.failures,
+                check_period: match self.check_period {
+                    0 => None,
+                    seconds => Some(Duration::from_secs(seconds)),
+                },
+                ..PeerPolicy::default()
+            },
+            limits: ChannelLimits {
+                consumers: self.max_consumers,
+                suppliers: self.max_suppliers,
+                ..ChannelLimits::default()
+            },
+        }
+    }
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let number = text.parse().ok().and_then(Priority::new);
+    number.ok_or_else(|| "a priority is a number from 0 to 32767".to_owned())
+}
+
+fn lane(priority: Priority) -> LaneOptions {
+    LaneOptions {
+        priority: Some(priority),
+        ..LaneOptions::default()
+    }
+}
+
+/// Serves until a signal, or until the channel is destroyed.
+pub(super) fn run(
+    arguments: EventServerArguments,
+    mut config: OrbConfig,
+) -> Result<(), EventsError> {
+    let calling = calling_config(&config);
+    set_endpoints(&mut config, arguments.listen, LOOPBACK);
+    keep_order(&mut config);
+    let orb = Orb::with_config(config)?;
+    orb.catch_signals()?;
+    let poa = orb.root_poa()?;
+    let service = EventServer::new().options(arguments.options.options());
+    let service = service.serve_in(&poa);
+    let service =
+        service.map_err(|error| EventsError::Serve(error, orb.last_failure().map(Box::new)))?;
+    poa.manager().activate().map_err(|_| INACTIVE)?;
+    let channel = service.channel();
+    if let Some(file) = arguments.ior_file {
+        let written = std::fs::write(&file, format!("{}\n", channel.ior()));
+        written.map_err(|source| EventsError::File { file, source })?;
+    }
+    let binding = match arguments.bind {
+        Some(name) => {
+            let bound = Binding::make(name, &arguments.server, calling, channel);
+            Some(bound.map_err(EventsError::Bind)?)
+        }
+        None => None,
+    };
+    let mut out = io::stdout().lock();
+    for reference in references(channel.ior(), NAME) {
+        writeln!(out, "{reference}")?;
+    }
+    out.flush()?;
+    drop(out);
+    orb.notify_ready()?;
+    let service = Arc::new(service);
+    let ends = thread::scope(|scope| {
+        let watched = (service.clone(), orb.clone());
+        scope.spawn(move || shut_down_when_destroyed(&watched.0, &watched.1));
+        orb.run_until_signal()
+    });
+    ends?;
+    let removed = binding.map_or(Ok(()), Binding::remove);
+    removed.map_err(EventsError::Unbind)
+}
+
+/// Shuts the ORB down after the reply to the client that destroys the channel.
+fn shut_down_when_destroyed(service: &EventService, orb: &Orb) {
+    while !orb.is_shut_down() {
+        if service.wait_until_destroyed(WATCH_PERIOD) {
+            // It fails only if a signal has shut it down.
+            let _ = orb.shutdown(true);
+        }
+    }
+}
+
+/// The time after which the end of the ORB is noticed.
+const WATCH_PERIOD: Duration = Duration::from_millis(200);
+/// The endpoint that only programs on this machine reach.
+const LOOPBACK: &str = "iiop://127.0.0.1:0";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  chronorb events serve
+  chronorb events serve --bind --ns corbaloc::names.example:2809/NameService
+  chronorb events serve --listen iiop://:2812 --rules tao --consumer-reconnect
+  chronorb events serve --lane 20000 --lane 10000 --outbox 64
+  chronorb events serve --ior-file channel.ior -ORBServerTransportRule '10.0.0.0/24 tcp'
+
+Clients reach the channel by corbaloc:iiop:HOST:PORT/EventService.
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";

@@ -1,0 +1,137 @@
+//! `chronorb events stats`: the state of a channel.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
+use chronorb_orb::OrbConfig;
+use clap::Args;
+use serde_json::json;
+
+use super::channel::{ChannelArguments, EventsError, RemoteChannel};
+
+#[derive(Args, Debug)]
+pub(crate) struct StatsArguments {
+    #[command(flatten)]
+    channel: ChannelArguments,
+
+    /// Print one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the state of a channel.
+pub(super) fn run(arguments: &StatsArguments, config: OrbConfig) -> Result<(), EventsError> {
+    let remote = RemoteChannel::connect(&arguments.channel, config)?;
+    let failed = |exception| remote.failed("asking for the statistics", exception);
+    let channel = MonitoredChannel::narrow(remote.channel.as_object()).map_err(failed)?;
+    let channel = channel.ok_or(EventsError::NotMonitored)?;
+    let statistics = channel.statistics().map_err(failed)?;
+    let text = if arguments.json {
+        format!("{}\n", as_json(&statistics))
+    } else {
+        as_text(&statistics)
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The number of units of the channel's times in a second.
+const UNITS: f64 = 1e7;
+
+fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
+    let consumer = |it: &chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf| {
+        json!({
+            "number": it.number,
+            "subscription": it.subscription,
+            "suspended": it.is_suspended,
+            "gateway": it.is_gateway,
+            "sets": it.sets,
+            "events": it.events,
+            "lost": it.lost,
+            "queued": it.queued,
+            "failures": it.failures,
+            "last_error": it.last_error,
+        })
+    };
+    let supplier = |it: &chronorb_event_service::idl::chronorb_events::SupplierStatistics| {
+        json!({
+            "number": it.number,
+            "connected": it.is_connected,
+            "gateway": it.is_gateway,
+            "events": it.events,
+            "unpublished": it.unpublished,
+        })
+    };
+    json!({
+        "version": 1,
+        "age_s": statistics.age as f64 / UNITS,
+        "received": statistics.received,
+        "sets": statistics.sets,
+        "delivered": statistics.delivered,
+        "lost": statistics.lost,
+        "evicted": statistics.evicted,
+        "observers": statistics.observers,
+        "consumers": statistics.consumers.iter().map(consumer).collect::<Vec<_>>(),
+        "suppliers": statistics.suppliers.iter().map(supplier).collect::<Vec<_>>(),
+    })
+}
+
+fn as_text(statistics: &ChannelStatisticsBuf) -> String {
+    let mut text = format!(
+        "{} s: {} events received, {} delivered, {} lost; {} clients evicted, {} observers\n",
+        statistics.age / UNITS as u64,
+        statistics.received,
+        statistics.delivered,
+        statistics.lost,
+        statistics.evicted,
+        statistics.observers,
+    );
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "\n{:>8} {:>12} {:>12} {:>8} {:>8} {:>8}  subscription",
+        "consumer", "sets", "events", "lost", "queued", "failures",
+    );
+    for it in &statistics.consumers {
+        let subscription = match it.subscription.as_str() {
+            "" => "(not connected)",
+            subscription => subscription,
+        };
+        let state = if it.is_suspended { " (suspended)" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:>8} {:>12} {:>12} {:>8} {:>8} {:>8}  {subscription}{state}",
+            it.number, it.sets, it.events, it.lost, it.queued, it.failures,
+        );
+        if !it.last_error.is_empty() {
+            let _ = writeln!(text, "{:>8} last failure: {}", "", it.last_error);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>8} {:>12} {:>12}",
+        "supplier", "events", "unpublished"
+    );
+    for it in &statistics.suppliers {
+        let state = if it.is_connected {
+            ""
+        } else {
+            "  (not connected)"
+        };
+        let _ = writeln!(
+            text,
+            "{:>8} {:>12} {:>12}{state}",
+            it.number, it.events, it.unpublished,
+        );
+    }
+    text
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  chronorb events stats
+  chronorb events stats --channel channel.ior --json | jq '.consumers[] | select(.lost > 0)'
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";

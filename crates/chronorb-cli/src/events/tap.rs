@@ -1,0 +1,302 @@
+//! `chronorb events tap`: the events of a channel, as lines.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use chronorb_event_service::idl::rtec_event_channel_admin::{
+    ConnectPushConsumerError, ConsumerQOS, Dependency, ProxyPushSupplier,
+};
+use chronorb_event_service::idl::rtec_event_comm::{
+    Event, EventBuf, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant,
+    PushConsumerSkeleton, RtecEventData,
+};
+use chronorb_event_service::keep_order;
+use chronorb_events::{Entry, Filter, write_entries};
+use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
+use chronorb_rt::ThreadBuilder;
+use clap::{Args, value_parser};
+use serde_json::{Value, json};
+
+use super::channel::{ChannelArguments, EventsError, RemoteChannel};
+use crate::listen::{Endpoints, INACTIVE, endpoints, set_endpoints};
+use crate::ns::calling_config;
+
+#[derive(Args, Debug)]
+pub(crate) struct TapArguments {
+    #[command(flatten)]
+    channel: ChannelArguments,
+
+    /// The subscription. 20 is a type, 10:20 a source and a type, * everything; | or, & and, ! not,
+    /// + a group of which one set is made; every 1s, after 1s and silence 1s are timers.
+    #[arg(long, value_name = "FILTER", default_value = "*")]
+    filter: Filter,
+
+    /// The number of the lane of the channel that pushes to this consumer, from 1; 0 is the last.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    lane: i32,
+
+    /// End after so many sets of events.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Print a JSON object for each set.
+    #[arg(long)]
+    json: bool,
+
+    /// The endpoint at which the channel reaches this consumer; for a channel on another machine
+    /// one of an address of this one [default: a free port of iiop://127.0.0.1].
+    #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
+    listen: Vec<Endpoints>,
+}
+
+/// The end of the events, or a set of them.
+enum Message {
+    Set(Vec<EventBuf>),
+    /// The channel has disconnected the consumer.
+    Disconnected,
+    /// A signal has ended the command.
+    Ended,
+}
+
+/// The consumer. A thread of its own prints, because printing can wait.
+struct Tap {
+    messages: SyncSender<Message>,
+    /// The sets that the printer was too slow for.
+    lost: std::sync::Arc<AtomicU64>,
+}
+
+impl PushConsumerOwnedServant for Tap {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        let set = data.iter().map(Event::to_owned).collect();
+        if self.messages.try_send(Message::Set(set)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        // The printer may have ended.
+        let _ = self.messages.send(Message::Disconnected);
+        Ok(())
+    }
+}
+
+/// Prints events until the end.
+pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), EventsError> {
+    let remote = RemoteChannel::connect(&arguments.channel, calling_config(&config))?;
+    set_endpoints(&mut config, arguments.listen, LOOPBACK);
+    keep_order(&mut config);
+    if config.real_time == RealTimeMode::Preferred {
+        // Printing needs no right to priorities.
+        config.real_time = RealTimeMode::Off;
+    }
+    let orb = Orb::with_config(config)?;
+    orb.catch_signals()?;
+    let (messages, received) = sync_channel(QUEUE);
+    let lost = std::sync::Arc::new(AtomicU64::new(0));
+    let tap = Tap {
+        messages: messages.clone(),
+        lost: lost.clone(),
+    };
+    let poa = orb.root_poa()?;
+    let object = poa
+        .serve(PushConsumerSkeleton::new(tap))
+        .map_err(|_| INACTIVE)?;
+    poa.manager().activate().map_err(|_| INACTIVE)?;
+    let consumer = PushConsumer::unchecked_narrow(&object);
+    let proxy = connect(&remote, &consumer, &arguments.filter, arguments.lane)?;
+    let printer = Printer {
+        received,
+        lost,
+        told_lost: 0,
+        count: arguments.count,
+        json: arguments.json,
+    };
+    let ended = orb.clone();
+    let printing = ThreadBuilder::new("events.tap").spawn(move || {
+        let outcome = printer.run();
+        // A signal may have shut it down.
+        let _ = ended.shutdown(true);
+        outcome
+    })?;
+    orb.run_until_signal()?;
+    // The printer has ended by itself, or ends now.
+    let _ = messages.try_send(Message::Ended);
+    drop(messages);
+    let outcome = printing.join().unwrap_or(Ok(()));
+    if !matches!(outcome, Err(EventsError::Disconnected)) {
+        // A channel that has gone meanwhile has no consumer any more.
+        let _ = proxy.disconnect_push_supplier();
+    }
+    outcome
+}
+
+fn connect(
+    remote: &RemoteChannel,
+    consumer: &PushConsumer,
+    filter: &Filter,
+    lane: i32,
+) -> Result<ProxyPushSupplier, EventsError> {
+    let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
+    let admin = remote.channel.for_consumers().map_err(failed)?;
+    let admin = admin.ok_or(EventsError::Nil)?;
+    let proxy = admin.obtain_push_supplier().map_err(failed)?;
+    let proxy = proxy.ok_or(EventsError::Nil)?;
+    let dependencies: Vec<_> = (write_entries(filter).iter())
+        .map(|entry| dependency(entry, lane))
+        .collect();
+    let qos = ConsumerQOS {
+        dependencies: &dependencies,
+        is_gateway: false,
+    };
+    // A reference of the ORB that calls, so that it is sent as it is.
+    let text = consumer.as_object().ior().to_string();
+    let consumer = remote.client.object(&text)?;
+    let consumer = PushConsumer::unchecked_narrow(&consumer);
+    let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
+    connected.map_err(|error| match error {
+        ConnectPushConsumerError::System(exception) => failed(exception),
+        error => EventsError::Refused(error.to_string()),
+    })?;
+    Ok(proxy)
+}
+
+fn dependency(entry: &Entry, rt_info: i32) -> Dependency<'static> {
+    let header = EventHeader {
+        r#type: entry.event_type,
+        source: entry.source,
+        creation_time: entry.time,
+        ..EventHeader::default()
+    };
+    let data = RtecEventData {
+        pad1: 0,
+        payload: &[],
+        any_value: Any::default(),
+    };
+    Dependency {
+        event: Event { header, data },
+        rt_info,
+    }
+}
+
+/// The thread that prints.
+struct Printer {
+    received: Receiver<Message>,
+    lost: std::sync::Arc<AtomicU64>,
+    told_lost: u64,
+    count: Option<u64>,
+    json: bool,
+}
+
+impl Printer {
+    fn run(mut self) -> Result<(), EventsError> {
+        let mut printed = 0;
+        while self.count.is_none_or(|count| printed < count) {
+            match self.received.recv() {
+                Ok(Message::Set(set)) => {
+                    self.print(&set)?;
+                    printed += 1;
+                }
+                Ok(Message::Disconnected) => return Err(EventsError::Disconnected),
+                Ok(Message::Ended) | Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, set: &[EventBuf]) -> io::Result<()> {
+        let lost = self.lost.load(Ordering::Relaxed);
+        let mut out = io::stdout().lock();
+        if lost > self.told_lost {
+            let more = lost - self.told_lost;
+            self.told_lost = lost;
+            if self.json {
+                writeln!(out, "{}", json!({ "lost_sets": more }))?;
+            } else {
+                writeln!(out, "({more} sets lost, because the output is too slow)")?;
+            }
+        }
+        if self.json {
+            let events: Vec<_> = set.iter().map(as_json).collect();
+            writeln!(out, "{}", json!({ "events": events }))?;
+        } else {
+            let events: Vec<_> = set.iter().map(as_text).collect();
+            writeln!(out, "{}", events.join(" + "))?;
+        }
+        out.flush()
+    }
+}
+
+/// Returns the payload as text, if it can be read.
+fn readable(event: &EventBuf) -> Option<&str> {
+    let text = str::from_utf8(&event.data.payload).ok()?;
+    (!text.chars().any(char::is_control)).then_some(text)
+}
+
+fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().fold(String::new(), |mut text, octet| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{octet:02x}");
+        text
+    })
+}
+
+/// Returns the type of the value, if there is one.
+fn value_type(event: &EventBuf) -> Option<String> {
+    let any = &event.data.any_value;
+    let is_empty = *any == chronorb_orb::AnyBuf::default();
+    (!is_empty).then(|| any.type_code().to_string())
+}
+
+fn as_text(event: &EventBuf) -> String {
+    let mut text = format!("{}:{}", event.header.source, event.header.r#type);
+    let payload = &event.data.payload;
+    // Writing to a string does not fail.
+    match readable(event) {
+        Some("") => {}
+        Some(readable) => {
+            let _ = write!(text, " {readable:?}");
+        }
+        None => {
+            let shown = &payload[..payload.len().min(SHOWN)];
+            let more = if payload.len() > SHOWN { "…" } else { "" };
+            let octets = payload.len();
+            let _ = write!(text, " {octets} octets {}{more}", hexadecimal(shown));
+        }
+    }
+    if let Some(value) = value_type(event) {
+        let _ = write!(text, " <{value}>");
+    }
+    text
+}
+
+fn as_json(event: &EventBuf) -> Value {
+    json!({
+        "source": event.header.source,
+        "type": event.header.r#type,
+        "ttl": event.header.ttl,
+        "creation_time": event.header.creation_time,
+        "payload": hexadecimal(&event.data.payload),
+        "text": readable(event),
+        "value_type": value_type(event),
+    })
+}
+
+/// The octets of a payload that are shown in a line.
+const SHOWN: usize = 32;
+/// The sets that wait for the printer.
+const QUEUE: usize = 1024;
+/// The endpoint that only a channel on this machine reaches.
+const LOOPBACK: &str = "iiop://127.0.0.1:0";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  chronorb events tap
+  chronorb events tap --filter '10:20 + 11:20 | silence 500ms'
+  chronorb events tap --channel corbaloc:iiop:10.0.0.1:2812/EventService --listen iiop://10.0.0.2:0
+  chronorb events tap --count 100 --json | jq -c '.events[] | [.source, .type]'
+
+Exit status: 0 when all went well, 1 when something failed or the channel has disconnected the
+command, 2 when the command line is wrong.";

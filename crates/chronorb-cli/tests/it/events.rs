@@ -1,0 +1,281 @@
+//! `chronorb events`, as an operator runs it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
+use chronorb_orb::{Orb, OrbConfig};
+use serde_json::Value;
+
+use crate::support::{Server, chronorb, stderr, stdout};
+
+/// A channel, and a client of it.
+struct Channel {
+    server: Server,
+    orb: Orb,
+    client: MonitoredChannel,
+}
+
+impl Channel {
+    fn start(options: &[&str]) -> Self {
+        let server = Server::start(&[&["events", "serve"], options].concat());
+        let orb = Orb::with_config(OrbConfig::default()).unwrap();
+        let object = orb.string_to_object(&server.reference).unwrap();
+        let client = MonitoredChannel::narrow(&object).unwrap();
+        Self {
+            client: client.expect("the interface"),
+            server,
+            orb,
+        }
+    }
+
+    /// Runs `chronorb events` with this channel.
+    fn events(&self, arguments: &[&str]) -> Output {
+        let channel = ["--channel", &self.server.reference];
+        chronorb(Path::new("."), &[&["events"], arguments, &channel].concat())
+    }
+
+    /// Pushes an event of source 1 with a payload.
+    fn push(&self, event_type: &str, payload: &str) {
+        let output = self.events(&["push", "--type", event_type, "--payload", payload]);
+        assert_eq!(stdout(&output), "1 pushed\n", "{}", stderr(&output));
+    }
+
+    /// Starts `chronorb events tap`, and waits until it is connected.
+    fn tap(&self, arguments: &[&str]) -> Tap {
+        let before = self.consumers();
+        let mut tap = self.tap_at_once(arguments);
+        while self.consumers() == before {
+            assert!(tap.process.try_wait().expect("its state").is_none());
+            thread::yield_now();
+        }
+        tap
+    }
+
+    /// Starts `chronorb events tap`.
+    fn tap_at_once(&self, arguments: &[&str]) -> Tap {
+        let process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+            .args(["events", "tap", "--channel", &self.server.reference])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        Tap { process }
+    }
+
+    /// The number of connected consumers.
+    fn consumers(&self) -> usize {
+        let consumers = self.statistics().consumers;
+        let connected = consumers.iter().filter(|it| !it.subscription.is_empty());
+        connected.count()
+    }
+
+    fn statistics(&self) -> ChannelStatisticsBuf {
+        self.client.statistics().unwrap()
+    }
+
+    fn end(self) {
+        self.orb.shutdown(true).unwrap();
+        assert_eq!(self.server.end(), Some(0));
+    }
+}
+
+/// A command that prints events.
+struct Tap {
+    process: Child,
+}
+
+impl Tap {
+    /// Waits for the end, and returns the status, and what it has written.
+    fn finish(self) -> (Option<i32>, String, String) {
+        let output = self.process.wait_with_output().expect("it ends");
+        let (out, error) = (stdout(&output).to_owned(), stderr(&output).to_owned());
+        (output.status.code(), out, error)
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, signal).expect("it runs");
+    }
+}
+
+#[test]
+fn what_is_pushed_is_printed_by_those_that_subscribed() {
+    let channel = Channel::start(&[]);
+    assert!(channel.server.reference.ends_with("/EventService"));
+    let all = channel.tap(&["--count", "2"]);
+    let some = channel.tap(&["--filter", "1:21", "--count", "1"]);
+    channel.push("20", "first");
+    channel.push("21", "second");
+    let expected = "1:20 \"first\"\n1:21 \"second\"\n".to_owned();
+    assert_eq!(all.finish(), (Some(0), expected, String::new()));
+    let expected = "1:21 \"second\"\n".to_owned();
+    assert_eq!(some.finish(), (Some(0), expected, String::new()));
+    // Both have disconnected themselves.
+    assert_eq!(channel.statistics().consumers.len(), 0);
+    assert_eq!(channel.statistics().evicted, 0);
+    channel.end();
+}
+
+#[test]
+fn a_group_is_printed_as_one_line_and_json_has_all_of_an_event() {
+    let channel = Channel::start(&[]);
+    let text = channel.tap(&["--filter", "20 + 21", "--count", "1"]);
+    let json = channel.tap(&["--filter", "20 + 21", "--count", "1", "--json"]);
+    channel.push("21", "");
+    channel.push("20", "a\nb");
+    let expected = "1:21 + 1:20 3 octets 610a62\n".to_owned();
+    assert_eq!(text.finish(), (Some(0), expected, String::new()));
+    let (_, line, _) = json.finish();
+    let set: Value = serde_json::from_str(&line).unwrap();
+    let event = &set["events"][1];
+    assert_eq!((&event["source"], &event["type"]), (&1.into(), &20.into()));
+    assert_eq!(
+        (&event["payload"], &event["ttl"]),
+        (&"610a62".into(), &1.into())
+    );
+    assert_eq!(
+        (&event["text"], &event["value_type"]),
+        (&Value::Null, &Value::Null)
+    );
+    channel.end();
+}
+
+#[test]
+fn lanes_and_outboxes_deliver_the_same() {
+    let options = ["--lane", "100", "--lane", "0", "--outbox", "8"];
+    let channel = Channel::start(&options);
+    let first = channel.tap(&["--lane", "1", "--count", "1"]);
+    let last = channel.tap(&["--filter", "20 + 21", "--count", "1"]);
+    channel.push("21", "");
+    channel.push("20", "");
+    assert_eq!(first.finish(), (Some(0), "1:21\n".into(), String::new()));
+    assert_eq!(
+        last.finish(),
+        (Some(0), "1:21 + 1:20\n".into(), String::new())
+    );
+    channel.end();
+}
+
+#[test]
+fn timers_fire_without_a_supplier() {
+    let channel = Channel::start(&[]);
+    let tap = channel.tap_at_once(&["--filter", "every 1ms", "--count", "3"]);
+    assert_eq!(tap.finish(), (Some(0), "0:5\n".repeat(3), String::new()));
+    channel.end();
+}
+
+#[test]
+fn the_statistics_name_consumers_and_suppliers() {
+    let channel = Channel::start(&["--strict-publications"]);
+    let tap = channel.tap(&["--filter", "20 | 21"]);
+    let pushed = channel.events(&["push", "--type", "20", "--count", "3", "--json"]);
+    assert_eq!(stdout(&pushed), "{\"pushed\":3,\"version\":1}\n");
+    let text = channel.events(&["stats"]);
+    let lines: Vec<_> = stdout(&text).lines().collect();
+    assert!(
+        lines[0]
+            .ends_with("3 events received, 3 delivered, 0 lost; 0 clients evicted, 0 observers")
+    );
+    assert!(lines[3].ends_with("  20 | 21"), "{lines:?}");
+    let json = channel.events(&["stats", "--json"]);
+    let json: Value = serde_json::from_str(stdout(&json)).unwrap();
+    assert_eq!(json["consumers"][0]["events"], 3);
+    assert_eq!(json["suppliers"], Value::Array(Vec::new()));
+    tap.signal(rustix::process::Signal::TERM);
+    assert_eq!(tap.finish().0, Some(0));
+    assert_eq!(channel.statistics().consumers.len(), 0);
+    channel.end();
+}
+
+#[test]
+fn a_consumer_that_is_killed_is_disconnected() {
+    let channel = Channel::start(&["--failures", "1", "--check-period", "1"]);
+    let tap = channel.tap(&[]);
+    tap.signal(rustix::process::Signal::KILL);
+    assert_eq!(tap.finish().0, None);
+    while channel.consumers() > 0 {
+        channel.push("20", "");
+    }
+    assert_eq!(channel.statistics().evicted, 1);
+    channel.end();
+}
+
+#[test]
+fn a_destroyed_channel_ends_its_server_and_its_consumers() {
+    let channel = Channel::start(&[]);
+    let tap = channel.tap(&[]);
+    channel.client.destroy().unwrap();
+    let (status, _, error) = tap.finish();
+    assert_eq!(status, Some(1));
+    assert_eq!(
+        error,
+        "chronorb: the channel has disconnected this consumer\n"
+    );
+    channel.orb.shutdown(true).unwrap();
+    assert_eq!(channel.server.wait(), Some(0));
+}
+
+#[test]
+fn a_channel_that_is_bound_is_found_by_its_name() {
+    let names = Server::start(&["ns", "serve", "--listen", "iiop://127.0.0.1:0"]);
+    let at = ["--ns", &names.reference];
+    let run = |arguments: &[&str]| chronorb(Path::new("."), &[arguments, &at].concat());
+    let before = run(&["events", "stats"]);
+    assert_eq!(before.status.code(), Some(1));
+    assert!(
+        stderr(&before).contains("EventService: the name is not bound"),
+        "{}",
+        stderr(&before)
+    );
+
+    let channel = Server::start(&[&["events", "serve", "--bind"], &at[..]].concat());
+    let pushed = run(&["events", "push", "--type", "20"]);
+    assert_eq!(stdout(&pushed), "1 pushed\n", "{}", stderr(&pushed));
+    let list = run(&["ns", "list"]);
+    assert!(stdout(&list).contains("EventService"), "{}", stdout(&list));
+    assert_eq!(channel.end(), Some(0));
+    let list = run(&["ns", "list"]);
+    assert!(!stdout(&list).contains("EventService"), "{}", stdout(&list));
+    assert_eq!(names.end(), Some(0));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let names = Server::start(&["ns", "serve", "--listen", "iiop://127.0.0.1:0"]);
+    let other = ["events", "stats", "--channel", &names.reference];
+    let output = chronorb(Path::new("."), &other);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("the object is no event channel"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(names.end(), Some(0));
+
+    let output = chronorb(Path::new("."), &["events", "tap", "--filter", "20 +"]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "the filter has no number of 32 bits at character 5";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn a_tap_ends_in_order_when_its_reader_has_gone() {
+    let channel = Channel::start(&[]);
+    let mut tap = channel.tap(&[]);
+    channel.push("20", "");
+    let mut line = String::new();
+    let output = tap.process.stdout.take().expect("a pipe");
+    BufReader::new(output).read_line(&mut line).expect("a line");
+    assert_eq!(line, "1:20\n");
+    // The pipe is closed now, which the next line finds out.
+    while channel.consumers() > 0 {
+        channel.push("20", "");
+    }
+    assert_eq!(tap.finish().0, Some(0));
+    channel.end();
+}
