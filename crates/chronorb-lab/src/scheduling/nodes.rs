@@ -7,6 +7,9 @@ use chronorb_orb::{Operation, ReplyWriter, Skeleton};
 use crate::bench::orb_arguments;
 use crate::error::LabError;
 
+/// A name, and work that is timed.
+pub(super) type TimedWork<'w> = (&'static str, &'w dyn Fn() -> Result<(), LabError>);
+
 /// A servant whose operations are one function.
 pub(super) struct Script<F>(pub(super) F);
 

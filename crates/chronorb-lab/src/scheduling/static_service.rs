@@ -9,7 +9,7 @@ use chronorb_schedule::Schedule;
 use serde::Serialize;
 
 use super::SchedulingPlan;
-use super::nodes::{Node, STARTING, Script, perform};
+use super::nodes::{Node, STARTING, Script, TimedWork, perform};
 use crate::error::LabError;
 
 /// The time of one operation.
@@ -90,7 +90,7 @@ fn with_schedule(plan: &SchedulingPlan, path: &str) -> Result<Vec<StaticServiceR
             })
         })
     };
-    let works: [(&str, &dyn Fn() -> Result<(), LabError>); 4] = [
+    let works: [TimedWork<'_>; 4] = [
         ("call of an object without the service", &|| calls(&by_hand)),
         ("call of a scheduled object", &|| calls(&scheduled)),
         ("schedule_activity, the same one", &|| {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::SchedulingPlan;
 use super::fleet::PATIENCE;
-use super::nodes::{Node, perform};
+use super::nodes::{Node, TimedWork, perform};
 use crate::error::LabError;
 use crate::watch::Watch;
 
@@ -88,7 +88,7 @@ fn costs(plan: &SchedulingPlan, figures: &mut SegmentFigures) -> Result<(), LabE
         let _segment = current.segment("root", None, None);
         segments()
     };
-    let works: [(&str, &dyn Fn() -> Result<(), LabError>); 5] = [
+    let works: [TimedWork<'_>; 5] = [
         ("call outside of segments", &|| calls(&plain)),
         ("call within a segment", &|| within(&plain)),
         ("call with a nested segment at the server", &|| {
