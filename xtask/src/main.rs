@@ -194,6 +194,8 @@ fn models() -> Result<(), Failure> {
         "chronorb-transport",
         "--package",
         "chronorb-rio",
+        "--package",
+        "chronorb-channel",
         "--release",
         "--test",
         "loom",

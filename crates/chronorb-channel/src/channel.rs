@@ -12,7 +12,7 @@ use crate::consumer::Body;
 use crate::error::{StartError, SubscribeError};
 use crate::lane::{LaneQueue, LaneWorker, Step};
 use crate::member::Member;
-use crate::plan::{Plan, Plans};
+use crate::plans::Plans;
 use crate::subscription::SubscriptionBuilder;
 
 /// A real-time event channel for events with a body of type `B`.
@@ -48,8 +48,17 @@ pub struct Supplier<B: Body> {
     source: i32,
 }
 
+/// The routes to the subscriptions, in order of delivery.
+struct Plan<B> {
+    routes: Routes,
+    members: Box<[Arc<Member<B>>]>,
+}
+
+/// The present plan, and those that suppliers still use: at most one for each thread that pushes.
+const MAX_PLANS: u32 = 1 << 16;
+
 pub(crate) struct ChannelInner<B: Body> {
-    plans: Plans<B>,
+    plans: Plans<Plan<B>>,
     /// The subscriptions by rank. Locked while they change.
     members: PiMutex<Vec<Arc<Member<B>>>>,
     pub(crate) lanes: Box<[Arc<LaneQueue<B>>]>,
@@ -155,7 +164,7 @@ impl<B: Body> ChannelBuilder<B> {
             |lane: &Arc<LaneQueue<B>>| PiMutex::new(LaneWorker::new(lane.clone(), clock.clone()));
         let manual = is_manual.then(|| lanes.iter().map(worker).collect());
         let inner = ChannelInner {
-            plans: Plans::new(),
+            plans: Plans::new(MAX_PLANS),
             members: PiMutex::default(),
             lanes,
             manual,

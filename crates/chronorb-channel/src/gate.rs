@@ -1,9 +1,6 @@
 //! The end of a subscription: after it no push begins.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use chronorb_rt::{Deadline, Gate, Monotonic};
+use super::sync::{AtomicU32, Gate, Ordering, change_depth, depth};
 
 /// The number of pushes in progress, and whether more may begin.
 #[derive(Debug, Default)]
@@ -16,17 +13,12 @@ pub(crate) struct PushGate {
 
 const CLOSED: u32 = 1 << 31;
 
-thread_local! {
-    /// The pushes that the thread is in.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-}
-
 impl PushGate {
     /// Begins a push, unless the gate is closed.
     #[inline]
     pub(crate) fn enter(&self) -> Option<PushGuard<'_>> {
         let before = self.state.fetch_add(1, Ordering::AcqRel);
-        DEPTH.set(DEPTH.get() + 1);
+        change_depth(1);
         let guard = PushGuard { gate: self };
         (before & CLOSED == 0).then_some(guard)
     }
@@ -43,13 +35,12 @@ impl PushGate {
     /// Waits until the pushes that began before the gate was closed are over. A thread within a
     /// push does not wait, because that push could wait for it.
     pub(crate) fn wait(&self) {
-        while DEPTH.get() == 0 {
+        while depth() == 0 {
             let seen = self.ended.get();
             if self.state.load(Ordering::Acquire) & !CLOSED == 0 {
                 return;
             }
-            let never = Deadline::at(Monotonic::from_nanos(u64::MAX));
-            self.ended.wait_while(seen, never);
+            self.ended.wait_while(seen);
         }
     }
 }
@@ -63,7 +54,7 @@ pub(crate) struct PushGuard<'g> {
 impl Drop for PushGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        change_depth(-1);
         if self.gate.state.fetch_sub(1, Ordering::AcqRel) == CLOSED | 1 {
             self.gate.ended.advance();
         }

@@ -69,9 +69,10 @@ mod gate;
 mod lane;
 mod mailbox;
 mod member;
-mod plan;
+mod plans;
 mod stream;
 mod subscription;
+mod sync;
 
 pub use channel::{Channel, ChannelBuilder, Lane, Supplier};
 pub use chronorb_events::{Event, Filter, Header, Overflow};

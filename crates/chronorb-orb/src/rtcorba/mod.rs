@@ -36,6 +36,7 @@ pub(crate) mod scheduling;
 mod specs;
 mod state;
 mod transform;
+mod work_lane;
 
 /// The policy of real-time threads: see
 /// [`OrbConfig::scheduling_policy`](crate::OrbConfig::scheduling_policy).
@@ -65,3 +66,4 @@ pub(crate) use specs::{LaneSpec, PoolSpec};
 pub(crate) use state::RtState;
 pub use transform::PriorityTransform;
 pub(crate) use transform::onward_priority;
+pub use work_lane::{RefusedWork, WorkLane, WorkLaneSpec};

@@ -124,6 +124,7 @@ mod rtcorba {
     mod mappings;
     mod mutexes;
     mod object_priorities;
+    mod work_lanes;
 }
 
 #[cfg(feature = "distributable-threads")]

@@ -1,38 +1,29 @@
-//! The present plan of a channel: an immutable routing table that is replaced as a whole.
+//! The present plan of a channel: a value that is replaced as a whole.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use chronorb_events::Routes;
 use chronorb_rt::{Key, SlotRef, Slots};
 
-use crate::member::Member;
-
-/// The routes to the subscriptions, in order of delivery.
-pub(crate) struct Plan<B> {
-    pub(crate) routes: Routes,
-    pub(crate) members: Box<[Arc<Member<B>>]>,
-}
+use super::sync::{AtomicU64, Ordering};
 
 /// The present plan. Suppliers read it without waiting, and the last reference to a replaced plan
 /// drops it.
-pub(crate) struct Plans<B> {
-    plans: Slots<Plan<B>>,
+pub(crate) struct Plans<P> {
+    plans: Slots<P>,
     current: AtomicU64,
 }
 
-impl<B> Plans<B> {
-    /// An empty plan.
-    pub(crate) fn new() -> Self {
+impl<P> Plans<P> {
+    /// No plan yet, and at most this number at a time: the present one, and those that suppliers
+    /// still use.
+    pub(crate) fn new(most: u32) -> Self {
         Self {
-            plans: Slots::new(MAX_PLANS),
+            plans: Slots::new(most),
             current: AtomicU64::new(0),
         }
     }
 
     /// Returns the present plan; `None` before the first one.
     #[inline]
-    pub(crate) fn read(&self) -> Option<SlotRef<'_, Plan<B>>> {
+    pub(crate) fn read(&self) -> Option<SlotRef<'_, P>> {
         loop {
             let current = self.current.load(Ordering::Acquire);
             if current == 0 {
@@ -45,9 +36,8 @@ impl<B> Plans<B> {
         }
     }
 
-    /// Replaces the plan. The caller is alone to do so. Returns whether there was room: plans stay
-    /// while a supplier uses them.
-    pub(crate) fn replace(&self, plan: Plan<B>) -> bool {
+    /// Replaces the plan. The caller is alone to do so. Returns whether there was room.
+    pub(crate) fn replace(&self, plan: P) -> bool {
         let Ok(key) = self.plans.insert(plan) else {
             return false;
         };
@@ -67,6 +57,3 @@ fn key_of(word: u64) -> Key {
         generation: word as u32,
     }
 }
-
-/// The present plan, and those that suppliers still use: at most one for each thread that pushes.
-const MAX_PLANS: u32 = 1 << 16;
