@@ -29,6 +29,7 @@ mod omniorb_anys;
 mod reference_text;
 mod rio_frame;
 mod service_contexts;
+mod schedule_file;
 mod shared_ring;
 mod small_stack;
 mod typed;
@@ -36,7 +37,9 @@ mod values;
 mod walk;
 
 pub use cdr_values::cdr_values;
-pub use endsystem::{client_replies, monitor_lines, object_keys, server_requests};
+pub use endsystem::{
+    client_replies, context_requests, monitor_lines, object_keys, server_requests,
+};
 pub use event_subscriptions::event_subscriptions;
 pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
@@ -48,5 +51,6 @@ pub use omniorb_anys::omniorb_anys;
 pub use reference_text::reference_text;
 pub use rio_frame::rio_frame;
 pub use service_contexts::service_contexts;
+pub use schedule_file::schedule_file;
 pub use shared_ring::shared_ring;
 pub use typed::typed_values;

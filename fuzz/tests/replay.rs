@@ -39,6 +39,7 @@ macro_rules! targets {
 targets! {
     cdr_values: 50_000;
     client_replies: 8_000;
+    context_requests: 3_000;
     event_subscriptions: 50_000;
     giop_message: 50_000;
     gioplite: 50_000;
@@ -53,6 +54,7 @@ targets! {
     omniorb_anys: 3_000;
     reference_text: 50_000;
     rio_frame: 50_000;
+    schedule_file: 1_000;
     server_requests: 50_000;
     service_contexts: 50_000;
     shared_ring: 20_000;

@@ -39,7 +39,8 @@ Commands:
   check   formatting, clippy, documentation, tidiness, packages, each feature alone, the size of
           the minimal server, and the instructions of a call, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
-          xtask/size.toml. Options: --json; --track writes the figures found to that file
+          xtask/size.toml. Options: --json; --track writes the figures found to that file;
+          --features NAME… says by how much each feature of chronorb alone makes it larger
   instructions
           count the user-space instructions of a call on client and server, beside omniORB's; fails
           where a count is above xtask/instructions.toml. Options: --json; --track records the

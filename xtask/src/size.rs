@@ -15,10 +15,15 @@ use image::{Crate, Image};
 /// Builds the minimal server and says how large it is; more than its limit is a failure.
 ///
 /// The options are `--json`, and `--track`, which makes what was found the tracked figures.
+/// `--features` with names of features of chronorb says by how many octets each of them alone makes
+/// the server larger.
 pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
+    if let ["--features", features @ ..] = options {
+        return growth(features);
+    }
     if let Some(unknown) = options.iter().find(|o| !["--json", "--track"].contains(o)) {
         return Err(Failure(format!(
-            "size: there is no option {unknown}; there are --json and --track"
+            "size: there is no option {unknown}; there are --json, --track and --features"
         )));
     }
     let mut budget = SizeBudget::read()?;
@@ -43,6 +48,25 @@ pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Says by how many octets each feature alone makes the server larger.
+fn growth(features: &[&str]) -> Result<(), Failure> {
+    let without = own_size(None)?;
+    println!("without features: {without} octets of its own");
+    for feature in features {
+        let grown = own_size(Some(feature))? as i64 - without as i64;
+        println!("{feature:<20}{grown:>+10}");
+    }
+    Ok(())
+}
+
+/// Returns the size of the server with a feature, less that of a program that does nothing.
+fn own_size(feature: Option<&str>) -> Result<u64, Failure> {
+    let programs = build(feature)?;
+    let [server, nothing] = ["minimal-server", "minimal-nothing"].map(|p| programs.join(p));
+    let [server, nothing] = [Image::of(&server)?, Image::of(&nothing)?];
+    Ok(server.total.saturating_sub(nothing.total))
+}
+
 /// The measured sizes, in octets.
 #[derive(Serialize)]
 struct Report {
@@ -62,7 +86,7 @@ struct Report {
 
 impl Report {
     fn take(budget: &SizeBudget) -> Result<Self, Failure> {
-        let programs = build()?;
+        let programs = build(None)?;
         let [server, nothing] = ["minimal-server", "minimal-nothing"].map(|p| programs.join(p));
         let crates = image::crates(&server)?;
         let stripped_file = stripped_size(&server)?;
@@ -108,11 +132,11 @@ fn print_row(name: &str, server: u64, nothing: u64) {
     println!("{name:<44}{server:>10}{nothing:>10}{more:>10}");
 }
 
-/// Builds the server and the program that does nothing, with the names of their functions.
-/// Returns where they are.
+/// Builds the server, with a feature of chronorb if one is named, and the program that does
+/// nothing, with the names of their functions. Returns where they are.
 ///
 /// They have a folder of their own, so that the ordinary build stays warm.
-fn build() -> Result<PathBuf, Failure> {
+fn build(feature: Option<&str>) -> Result<PathBuf, Failure> {
     let target = run::target_dir().join("size");
     let environment = [
         ("CARGO_TARGET_DIR", target.display().to_string()),
@@ -120,13 +144,15 @@ fn build() -> Result<PathBuf, Failure> {
         // Such names say for which types a generic function was made.
         ("RUSTFLAGS", "-Csymbol-mangling-version=v0".to_owned()),
     ];
-    let args = [
+    let mut args = vec![
         "build",
         "--quiet",
         "--profile=min",
         "--package=minimal-example",
         "--bins",
     ];
+    let option = feature.map(|feature| format!("--features=chronorb/{feature}"));
+    args.extend(option.as_deref());
     run::cargo(&args, &environment)?;
     Ok(target.join("min"))
 }

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use chronorb_cdr::Frame;
@@ -21,8 +22,25 @@ use crate::rtcorba::Priority;
 pub(crate) struct BidirectionalState {
     /// The pool that serves callbacks; none before the first POA that takes any.
     pool: PiMutex<Option<Arc<dyn CallbackPool>>>,
-    /// The connections of clients that can be called back, by listen point.
+    /// The connections of clients that can be called back.
     paths: PiMutex<ReturnPaths>,
+}
+
+/// An address at which a client says that it can be called back on its connection.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct ListenPoint {
+    /// The number of the protocol.
+    pub(crate) protocol: u32,
+    pub(crate) address: Address,
+}
+
+/// The references whose calls go to a listen point by the connection of its client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Credit {
+    /// All: it is an address of the client.
+    Proved,
+    /// Those that arrived on this connection: it may be any address.
+    Claimed,
 }
 
 /// The outcome of an announcement of a listen point.
@@ -33,9 +51,13 @@ pub(crate) enum Announcement {
     Refused,
 }
 
+/// Connections by listen point.
+type PathsByPoint = HashMap<ListenPoint, Vec<Arc<dyn LaneConnection>>>;
+
 #[derive(Default)]
 struct ReturnPaths {
-    by_point: HashMap<Address, Vec<Arc<dyn LaneConnection>>>,
+    proved: PathsByPoint,
+    claimed: PathsByPoint,
     /// The number of listen points at which those of ended connections are removed.
     bound: usize,
 }
@@ -48,14 +70,16 @@ pub(crate) trait CallbackPool: Send + Sync {
     /// Whether it was not destroyed.
     fn is_open(&self) -> bool;
 
-    /// Gives a connection to the lane for callbacks of these priorities, from the least to the
-    /// greatest. It is read once it is [attached](LaneConnection::attach).
+    /// Gives a connection by the protocol with this number to the lane for callbacks of these
+    /// priorities, from the least to the greatest. It is read once it is
+    /// [attached](LaneConnection::attach).
     ///
     /// # Errors
     /// `NO_RESOURCES` if the lane has no room for it.
     fn adopt(
         &self,
         transport: Box<dyn Connection>,
+        protocol: u32,
         priorities: Option<(Priority, Priority)>,
     ) -> Result<AdoptedConnection, SystemException>;
 }
@@ -92,6 +116,9 @@ pub(crate) trait LaneConnection: Send + Sync {
     fn is(&self, other: &dyn LaneConnection) -> bool {
         self.identity() == other.identity()
     }
+
+    /// The number of the connection, if its client claims listen points.
+    fn claimant(&self) -> Option<NonZeroU64>;
 
     /// Distinguishes the connections of an ORB.
     fn identity(&self) -> (usize, u64);
@@ -136,54 +163,73 @@ impl BidirectionalState {
     /// unless the connection `has_room`.
     pub(crate) fn announce(
         &self,
-        point: Address,
+        point: ListenPoint,
+        credit: Credit,
         connection: Arc<dyn LaneConnection>,
         has_room: bool,
     ) -> Announcement {
         let mut paths = self.paths.lock();
-        if paths.by_point.len() >= paths.bound {
-            paths.by_point.retain(|_, paths| {
-                paths.retain(|path| path.is_live());
-                !paths.is_empty()
-            });
-            paths.bound = (2 * paths.by_point.len()).max(LEAST_BOUND);
-        }
-        let known = paths.by_point.get(&point);
+        paths.tidy();
+        let by_point = match credit {
+            Credit::Proved => &mut paths.proved,
+            Credit::Claimed => &mut paths.claimed,
+        };
+        let known = by_point.get(&point);
         if known.is_some_and(|paths| paths.iter().any(|path| path.is(&*connection))) {
             return Announcement::Known;
         }
         if !has_room {
             return Announcement::Refused;
         }
-        let present = paths.by_point.entry(point).or_default();
+        let present = by_point.entry(point).or_default();
         present.retain(|path| path.is_live());
         present.push(connection);
         Announcement::New
     }
 
     /// Returns a connection for requests of a priority to an address, of a lane of that priority or
-    /// of one that serves all. A connection in use is preferred, so that no later claim replaces
-    /// it; else the latest one, because the client may have left the others.
+    /// of one that serves all.
+    ///
+    /// That is the connection of the client that claims the address, if the reference arrived
+    /// there. Otherwise the address is that of the client. A connection in use is preferred, so
+    /// that no later announcement replaces it; else the latest one, because the client may have
+    /// left the others.
     pub(crate) fn path(
         &self,
-        address: &Address,
+        point: &ListenPoint,
         priority: Option<Priority>,
+        claimant: Option<NonZeroU64>,
     ) -> Option<Arc<dyn LaneConnection>> {
         let paths = self.paths.lock();
         let fits = |path: &&Arc<dyn LaneConnection>| {
             let lane = path.priority();
             path.is_live() && (lane.is_none() || priority.is_none() || lane == priority)
         };
-        let present = || {
-            paths
-                .by_point
-                .get(address)
-                .into_iter()
-                .flatten()
-                .filter(fits)
-        };
+        if claimant.is_some() {
+            let mut claimed = paths.claimed.get(point).into_iter().flatten().filter(fits);
+            if let Some(path) = claimed.find(|path| path.claimant() == claimant) {
+                return Some(path.clone());
+            }
+        }
+        let present = || paths.proved.get(point).into_iter().flatten().filter(fits);
         let in_use = present().find(|path| path.receiver().is_some());
         in_use.or_else(|| present().next_back()).cloned()
+    }
+}
+
+impl ReturnPaths {
+    /// Removes ended connections, if there are many.
+    fn tidy(&mut self) {
+        if self.proved.len() + self.claimed.len() < self.bound {
+            return;
+        }
+        for by_point in [&mut self.proved, &mut self.claimed] {
+            by_point.retain(|_, paths| {
+                paths.retain(|path| path.is_live());
+                !paths.is_empty()
+            });
+        }
+        self.bound = (2 * (self.proved.len() + self.claimed.len())).max(LEAST_BOUND);
     }
 }
 

@@ -395,9 +395,9 @@ pub enum BidirectionalConnections {
     /// Servers may call back on the connections that this ORB opens by the policy
     /// [`ClientPolicy::Bidirectional`](crate::rtcorba::ClientPolicy::Bidirectional).
     Offer,
-    /// This ORB calls back on connections of clients that offer it. A client is believed only its
-    /// own address: another one in its listen points is refused, and counted as
-    /// [`Incident::ListenPointRefused`](crate::Incident::ListenPointRefused).
+    /// This ORB calls back on connections of clients that offer it. A client is believed its own
+    /// address, and with TLS the hosts that its certificate names. Without TLS it may have other
+    /// addresses: these count for references in its requests alone.
     Accept,
     /// Both.
     Both,

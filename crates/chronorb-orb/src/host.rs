@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{CdrError, Decoder};
@@ -21,6 +22,9 @@ pub(crate) struct Host {
     core: HostCore,
     /// The bytes that the references of the present message take.
     taken: Cell<usize>,
+    /// The number of the connection of the present message, if its client claims listen points.
+    #[cfg(feature = "bidir")]
+    claimant: Cell<Option<NonZeroU64>>,
 }
 
 #[derive(Debug)]
@@ -31,18 +35,23 @@ enum HostCore {
 
 impl Host {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        let taken = Cell::new(0);
-        let core = HostCore::Owned(core);
-        Self { core, taken }
+        Self::of(HostCore::Owned(core))
     }
 
     /// Makes a host that does not keep its ORB alive. Without the ORB no reference can be made.
     #[cold]
     #[inline(never)]
     pub(crate) fn borrowed(core: &Arc<Core>) -> Self {
-        let taken = Cell::new(0);
-        let core = HostCore::Borrowed(Arc::downgrade(core));
-        Self { core, taken }
+        Self::of(HostCore::Borrowed(Arc::downgrade(core)))
+    }
+
+    fn of(core: HostCore) -> Self {
+        Self {
+            core,
+            taken: Cell::new(0),
+            #[cfg(feature = "bidir")]
+            claimant: Cell::new(None),
+        }
     }
 
     /// Whether it is the host of this ORB.
@@ -62,17 +71,44 @@ impl Host {
         self
     }
 
-    /// Returns the ORB of a decoder's references, after taking `octets` for the next reference from
+    /// As [`begin`](Self::begin), for a request on a connection with this number if its client
+    /// claims listen points.
+    #[cfg_attr(not(feature = "bidir"), expect(unused_variables))]
+    #[inline]
+    pub(crate) fn begin_from(&self, claimant: Option<NonZeroU64>) -> &dyn Any {
+        #[cfg(feature = "bidir")]
+        self.claimant.set(claimant);
+        self.begin()
+    }
+
+    /// Sets the number of the connection of the present message.
+    #[cfg(feature = "bidir")]
+    pub(crate) fn set_claimant(&self, claimant: Option<NonZeroU64>) {
+        self.claimant.set(claimant);
+    }
+
+    fn claimant(&self) -> Option<NonZeroU64> {
+        #[cfg(feature = "bidir")]
+        return self.claimant.get();
+        #[cfg(not(feature = "bidir"))]
+        None
+    }
+
+    /// Returns the ORB of a decoder's references, and the number of the connection if its client
+    /// claims listen points, after taking `octets` for the next reference from
     /// the budget of its message. Within the process there is no budget.
     ///
     /// # Errors
     /// [`CdrError::TooManyReferences`] where the budget is spent; [`CdrError::BadReference`] where
     /// the decoder belongs to no ORB, or to one that has ended.
-    pub(crate) fn admit(d: &Decoder<'_>, octets: usize) -> Result<Arc<Core>, CdrError> {
+    pub(crate) fn admit(
+        d: &Decoder<'_>,
+        octets: usize,
+    ) -> Result<(Arc<Core>, Option<NonZeroU64>), CdrError> {
         let host = d.host().ok_or(CdrError::BadReference)?;
         let Some(this) = host.downcast_ref::<Self>() else {
             let core = host.downcast_ref::<Arc<Core>>();
-            return core.cloned().ok_or(CdrError::BadReference);
+            return Ok((core.cloned().ok_or(CdrError::BadReference)?, None));
         };
         let core = match &this.core {
             HostCore::Owned(core) => core.clone(),
@@ -83,6 +119,6 @@ impl Host {
             return Err(CdrError::TooManyReferences);
         }
         this.taken.set(taken);
-        Ok(core)
+        Ok((core, this.claimant()))
     }
 }

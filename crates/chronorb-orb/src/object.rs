@@ -3,6 +3,8 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::mem::size_of;
+#[cfg(feature = "bidir")]
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -135,7 +137,7 @@ impl Object {
         let inner = &self.inner;
         let (core, overrides) = (inner.core.clone(), inner.overrides.clone());
         let owner = Some(inner.owner);
-        let told = (ior, Source::Message);
+        let told = (ior, Source::Message(None));
         Some(Self::new(core, told, overrides, inner.collocation, owner))
     }
 
@@ -440,8 +442,8 @@ impl Object {
     /// `-ORBMaxMessageSize` octets; other errors where the octets are malformed.
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
-        let core = Host::admit(d, octets_kept(&ior))?;
-        Ok(Self::from_source(core, ior, Source::Message))
+        let (core, claimant) = Host::admit(d, octets_kept(&ior))?;
+        Ok(Self::from_source(core, ior, Source::Message(claimant)))
     }
 
     fn ask(
@@ -485,6 +487,14 @@ impl Object {
 
     pub(crate) fn number(&self) -> u64 {
         self.inner.number
+    }
+
+    /// The number of the connection that the reference arrived on, if its client claims listen
+    /// points.
+    #[cfg(feature = "bidir")]
+    #[cold]
+    pub(crate) fn claimant(&self) -> Option<NonZeroU64> {
+        self.inner.source.claimant()
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -592,10 +602,15 @@ impl Reference for Object {
 /// padding and order of components: an ORB that passes a reference on may encode it anew. Unequal
 /// references may still lead to the same object. The interface that a reference names is no part
 /// of the object's identity.
+///
+/// A reference by which calls go to a client at an address that the server cannot check
+/// (bidirectional GIOP) is equal only to those that arrived on the same connection.
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         let (this, other) = (&*self.inner, &*other.inner);
-        std::ptr::eq(this, other) || this.core.protocols.say_the_same(&this.ior, &other.ior)
+        std::ptr::eq(this, other)
+            || (this.source.claimant() == other.source.claimant()
+                && this.core.protocols.say_the_same(&this.ior, &other.ior))
     }
 }
 

@@ -311,7 +311,7 @@ mod tests {
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
         // Neither the profile nor the component proves that it names this machine.
-        let profile = Profile::of(&ior, Source::Message, core).expect("it can be reached");
+        let profile = Profile::of(&ior, Source::Message(None), core).expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_INTERNET_IOP]);
         orb.shutdown(false).expect("it serves nothing");

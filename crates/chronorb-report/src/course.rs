@@ -17,6 +17,8 @@ pub struct Point {
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     points: Vec<Point>,
+    /// The number of all calls.
+    calls: u64,
     calls_per_point: u64,
     calls_in_last: u64,
 }
@@ -27,6 +29,7 @@ impl Course {
     }
 
     pub(crate) fn add(&mut self, point: Point) {
+        self.calls += 1;
         if self.calls_in_last < self.calls_per_point
             && let Some(last) = self.points.last_mut()
         {
@@ -44,10 +47,13 @@ impl Course {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.points.extend_from_slice(&other.points);
         self.points.sort_by_key(|point| point.at_ns);
-        self.calls_per_point = self.calls_per_point.max(other.calls_per_point);
         while self.points.len() > CAPACITY {
             self.halve();
         }
+        self.calls += other.calls;
+        // The courses may overlap, and each may be much shorter than the whole.
+        let points = self.points.len().max(1) as u64;
+        self.calls_per_point = self.calls.div_ceil(points).max(1);
         // The next call begins a point of its own.
         self.calls_in_last = self.calls_per_point;
     }
@@ -58,7 +64,7 @@ impl Course {
             .chunks(2)
             .map(|pair| pair.iter().copied().reduce(longer).unwrap_or(pair[0]))
             .collect();
-        self.calls_per_point *= 2;
+        self.calls_per_point = self.calls_per_point.saturating_mul(2);
     }
 }
 
@@ -66,6 +72,7 @@ impl Default for Course {
     fn default() -> Self {
         Self {
             points: Vec::new(),
+            calls: 0,
             calls_per_point: 1,
             calls_in_last: 1,
         }
@@ -117,6 +124,27 @@ mod tests {
             .collect();
         let expected: Vec<_> = (0..10).map(|n| n * 100_000 + 77).collect();
         assert_eq!(peaks, expected);
+    }
+
+    #[test]
+    fn a_thousand_courses_make_one_that_continues() {
+        let mut all = Course::default();
+        for round in 0..1000 {
+            let mut short = Course::default();
+            for n in 0..300 {
+                short.add(point(n, round + 1));
+            }
+            all.merge(&short);
+        }
+        let before = all.points().len();
+        assert!((CAPACITY / 2..=CAPACITY).contains(&before));
+        // A point has 150 to 300 calls.
+        for n in 0..3_000 {
+            all.add(point(1_000 + n, 1));
+        }
+        let added = all.points().iter().filter(|point| point.at_ns >= 1_000);
+        assert!((5..=25).contains(&added.count()));
+        assert!(all.points().iter().any(|point| point.latency_ns == 1_000));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! process. After each input a legitimate call succeeds.
 
 mod client;
+mod context_requests;
 mod keys;
 mod messages;
 mod monitor;
@@ -17,6 +18,7 @@ use chronorb::Orb;
 use chronorb::config::OrbConfig;
 
 pub use client::client_replies;
+pub use context_requests::context_requests;
 pub use keys::object_keys;
 pub use monitor::monitor_lines;
 pub use server::server_requests;

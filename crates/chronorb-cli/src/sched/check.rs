@@ -7,7 +7,7 @@ use chronorb_schedule::{Assignment, Schedule};
 use clap::Args;
 
 use super::progress::with_progress;
-use super::reason::{Late, Reason, Remedies};
+use super::reason::{Late, Remedies};
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::{page, text};
 
@@ -76,12 +76,7 @@ pub(super) fn verdict(
     let ranks = assignment.band_ranks();
     let results = assignment.analysis.operations.iter().enumerate();
     let late = results.filter(|(_, result)| !result.is_on_time());
-    let late = late.map(|(operation, result)| Late {
-        operation,
-        response: result.response,
-        deadline: result.deadline,
-        reason: Reason::of(schedule, assignment, operation),
-    });
+    let late = late.map(|(operation, _)| Late::of(schedule, assignment, operation));
     let late: Vec<_> = late.collect();
     let found = with_progress("finding the room", 0, |_| {
         let factor = schedule.greatest_factor(&ranks)?;

@@ -8,8 +8,8 @@ use chronorb_schedule::{Assignment, Schedule, Time, readable_time};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::reason::{Late, late_text};
 use super::source::{SchedCommandError, analysis, assign, print, read};
-use super::text;
 use super::words::step_name;
 
 #[derive(Args, Debug)]
@@ -30,12 +30,12 @@ pub(crate) struct ExplainArguments {
 struct Part {
     name: String,
     resource: String,
-    /// The response of the step before it.
-    waits: Time,
+    /// The response of the step before it; `None` if it has no bound.
+    waits: Option<Time>,
     cost: Time,
     blocking: Time,
-    /// The rest: more urgent work.
-    others: Time,
+    /// The rest: more urgent work; `None` if it has no bound.
+    others: Option<Time>,
     /// The response, from the arrival of the transaction; `None` if it has no bound.
     response: Option<Time>,
     /// More urgent steps on the resource, with their cost and period.
@@ -97,10 +97,10 @@ fn parts(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Vec<
         Part {
             name: step_name(schedule, assignment, (number, *step)),
             resource: assignment.task_sets.resources[it.resource].name.clone(),
-            waits: waits.unwrap_or(Time::MAX),
+            waits,
             cost: it.cost,
             blocking: it.blocking,
-            others: others.unwrap_or(0),
+            others,
             response,
             above: above(schedule, assignment, (number, *step), it),
         }
@@ -129,6 +129,10 @@ fn above(
     above
 }
 
+fn or_unbounded(time: Option<Time>) -> String {
+    time.map_or_else(|| "unbounded".to_owned(), readable_time)
+}
+
 fn explanation(
     schedule: &Schedule,
     assignment: &Assignment,
@@ -139,10 +143,13 @@ fn explanation(
     let it = &schedule.operations[operation];
     let result = &assignment.analysis.operations[operation];
     let transaction = &assignment.task_sets.transactions[result.transaction].name;
+    let response = match result.response.time() {
+        Some(time) => format!("at most {}", readable_time(time)),
+        None => "no bound".to_owned(),
+    };
     let mut text = format!(
-        "{}: at most {} from the arrival of {transaction}, of {} until its deadline\n",
+        "{}: {response} from the arrival of {transaction}, of {} until its deadline\n",
         it.name,
-        text::response(result.response),
         readable_time(result.deadline),
     );
     for part in parts {
@@ -153,17 +160,20 @@ fn explanation(
              ends after                    {}\n",
             part.name,
             part.resource,
-            readable_time(part.waits),
+            or_unbounded(part.waits),
             readable_time(part.cost),
             readable_time(part.blocking),
-            readable_time(part.others),
-            part.response
-                .map_or_else(|| "unbounded".to_owned(), readable_time),
+            or_unbounded(part.others),
+            or_unbounded(part.response),
         );
         for (name, cost, period) in &part.above {
             let (cost, period) = (readable_time(*cost), readable_time(*period));
             let _ = writeln!(text, "    more urgent: {name}, {cost} each {period}");
         }
+    }
+    if !result.is_on_time() {
+        let late = Late::of(schedule, assignment, operation);
+        let _ = writeln!(text, "\nlate: {}", late_text(schedule, assignment, &late));
     }
     let _ = match greatest {
         0 => write!(

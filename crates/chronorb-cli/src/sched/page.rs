@@ -31,11 +31,10 @@ pub(super) fn of_verdict(
             factor(verdict.factor)
         )
     };
-    let late = verdict
-        .late
-        .iter()
-        .map(|late| late_text(schedule, assignment, late));
-    let remedies = verdict.remedies.texts(schedule);
+    let late = verdict.late.iter();
+    let late = late.map(|it| format!("Late: {}", late_text(schedule, assignment, it)));
+    let remedies = verdict.remedies.texts(schedule).into_iter();
+    let remedies = remedies.map(|text| format!("Remedy: {text}"));
     let bounds = (!assignment.analysis.feasible).then_some(
         "The responses are bounds if late jobs go on after their deadlines. A response without a \
          bar has no bound.",

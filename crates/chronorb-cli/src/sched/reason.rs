@@ -19,6 +19,19 @@ pub(super) struct Late {
     pub(super) reason: Reason,
 }
 
+impl Late {
+    /// Returns the facts about a late operation.
+    pub(super) fn of(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Self {
+        let result = &assignment.analysis.operations[operation];
+        Self {
+            operation,
+            response: result.response,
+            deadline: result.deadline,
+            reason: Reason::of(schedule, assignment, operation),
+        }
+    }
+}
+
 /// The reason for which an operation is late.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Reason {
@@ -34,7 +47,7 @@ pub(super) enum Reason {
 
 impl Reason {
     /// Returns the reason of a late operation.
-    pub(super) fn of(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Self {
+    fn of(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Self {
         let result = &assignment.analysis.operations[operation];
         if result.response.time().is_some() {
             return Self::Deadline;

@@ -191,6 +191,15 @@ fn explain_adds_the_parts_of_a_response() {
     assert!(explained.status.success(), "{}", stderr(&explained));
     assert!(stdout(&explained).starts_with("Cockpit::fly: at most 6.8 ms"));
 
+    let late = sched(
+        "explain",
+        &schedules.late(),
+        &["Avionics::Maintenance::inspect"],
+    );
+    assert!(late.status.success(), "{}", stderr(&late));
+    assert!(stdout(&late).contains("ends after                    unbounded"));
+    assert!(stdout(&late).contains("more urgent work use 113.1 % of mission"));
+
     let unknown = sched("explain", &schedules.fits, &["Cockpit::flee"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no operation \"Cockpit::flee\""));

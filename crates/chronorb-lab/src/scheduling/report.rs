@@ -35,6 +35,7 @@ impl Findings for SchedulingOutcome {
         let mut caveats = rights::caveats(self.real_time, self.one_cpu, &self.environment);
         let refused = self.look_ups.as_ref().filter(|of| !of.refused.is_empty());
         caveats.extend(refused.map(|of| format!("Look-ups were not counted: {}.", of.refused)));
+        caveats.extend(self.bounds.iter().flat_map(busy_machine));
         caveats
     }
 
@@ -118,7 +119,31 @@ fn overload_finding(overload: &OverloadFigures) -> String {
 fn bound_finding(bounds: &BoundFigures) -> String {
     let sum = |of: fn(&BoundRow) -> u64| bounds.tasks.iter().map(of).sum();
     let [jobs, above] = [sum(|row| row.jobs), sum(|row| row.above)].map(units::count);
-    format!("of {jobs} jobs on lanes {above} took longer than analysed")
+    let finding = format!("of {jobs} jobs on lanes {above} took longer than analysed");
+    if sum(|row| row.above) == 0 {
+        return finding;
+    }
+    let unexplained = units::count(sum(|row| row.unexplained));
+    format!("{finding}, {unexplained} of them by more than the machine was disturbed")
+}
+
+/// Returns a caveat for each set whose calls alone take longer than a deadline.
+fn busy_machine(bounds: &BoundFigures) -> Vec<String> {
+    let each = bounds.costs.iter().filter_map(|costs| {
+        let rows = bounds.tasks.iter().filter(|row| row.set == costs.set);
+        let shortest = rows.map(|row| row.deadline_ns).min()?;
+        (costs.latency_ns >= shortest).then(|| {
+            format!(
+                "The machine was busy: one in a hundred calls to the idle server of {} took {} or \
+                 more, and its shortest deadline is {}. The analysis includes this time, so these \
+                 runs say nothing about deadlines.",
+                costs.set,
+                units::time(costs.latency_ns as f64 / 1e3),
+                units::time(shortest as f64 / 1e3),
+            )
+        })
+    });
+    each.collect()
 }
 
 /// Returns the missed deadlines by load, of critical operations or of the others.
@@ -255,7 +280,7 @@ fn set_finding(bounds: &BoundFigures, set: &str) -> String {
         "all deadlines met".to_owned()
     } else {
         format!(
-            "deadlines missed in {missed} of {} tasks of runs",
+            "deadlines missed in {missed} of {} runs of a task",
             rows().count()
         )
     };
@@ -276,7 +301,7 @@ fn bound_chart(bounds: &BoundFigures, set: &str) -> Chart {
     };
     let series = [
         Series::of_groups(Mark::Bars, "measured", of(|row| Some(row.measured_ns))),
-        Series::of_groups(Mark::Rings, "simulated", of(|row| Some(row.simulated_ns))),
+        Series::of_groups(Mark::Rings, "", of(|row| Some(row.simulated_ns))),
         Series::of_groups(Mark::Strokes, "analysed", of(|row| row.analysed_ns)),
         Series::of_groups(Mark::Dots, "deadline", of(|row| Some(row.deadline_ns))),
     ];
@@ -531,10 +556,24 @@ const BOUND_COLUMNS: [&str; 9] = [
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
+    use super::bound_finding;
+    use crate::experiment::Findings;
     use crate::report::tests::assert_snapshot;
 
     #[test]
     fn the_report_has_all_parts() {
         assert_snapshot("scheduling", &outcome());
+    }
+    #[test]
+    fn a_busy_machine_and_its_disturbances_are_told() {
+        let mut outcome = outcome();
+        let is_busy = |caveat: &String| caveat.contains("say nothing about deadlines");
+        assert!(!outcome.caveats().iter().any(is_busy));
+        let bounds = outcome.bounds.as_mut().expect("it has this part");
+        bounds.costs[0].latency_ns = 5_000_000;
+        bounds.tasks[0].above = 3;
+        let told = "3 took longer than analysed, 0 of them by more than the machine was disturbed";
+        assert!(bound_finding(bounds).ends_with(told));
+        assert_eq!(outcome.caveats().into_iter().filter(is_busy).count(), 1);
     }
 }

@@ -405,8 +405,9 @@ fn establish(
     match bound {
         Err(exception) if selection.fails_over => {
             let others = target.replicas().into_iter().map(|replica| (replica, true));
-            let targets: Vec<_> = std::iter::once((target, forwarded)).chain(others).collect();
-            establish_at_any(key, &targets, &mut selection, deadline).map_err(|other| {
+            let targets = std::iter::once((target, forwarded)).chain(others);
+            let mut targets: Vec<_> = targets.collect();
+            establish_at_any(key, &mut targets, &mut selection, deadline).map_err(|other| {
                 let is_skipped = exception == NO_USABLE_PROFILE;
                 if is_skipped { other } else { exception }
             })
@@ -415,20 +416,30 @@ fn establish(
     }
 }
 
-/// Binds at the first of the targets that can be reached; addresses that are suspected are tried
-/// last.
+/// Binds at the first of the targets that can be reached. Addresses that are suspected are tried
+/// last, the one that was suspected first before others.
 #[cold]
 #[inline(never)]
 fn establish_at_any(
     key: BindingKey,
-    targets: &[(Object, bool)],
+    targets: &mut [(Object, bool)],
     selection: &mut Selection,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let mut failure = NO_USABLE_PROFILE;
+    let suspected_until = |target: &Object| {
+        let ways = target.profile().map(|profile| &profile.ways);
+        let ways = ways.into_iter().flatten();
+        ways.map(|way| target.core().client.health.suspected_until(way))
+            .min()
+            .unwrap_or_default()
+    };
     for takes_suspects in [false, true] {
         selection.takes_suspects = takes_suspects;
-        for (target, forwarded) in targets {
+        if takes_suspects {
+            begin_with_least(targets, |(target, _)| suspected_until(target));
+        }
+        for (target, forwarded) in &*targets {
             match establish_at(key, target.clone(), *forwarded, selection, deadline) {
                 Ok(binding) => return Ok(binding),
                 Err(exception) => failure = exception,
@@ -578,6 +589,7 @@ fn pick_connection(
             !selection.tried.contains(way) && (selection.takes_suspects || !health.is_suspect(way))
         };
         ways.retain(is_taken);
+        begin_with_least(&mut ways, |way| health.suspected_until(way));
         if ways.is_empty() {
             return Err(NO_USABLE_PROFILE);
         }
@@ -598,11 +610,12 @@ fn pick_connection(
             options,
             kind,
             is_watched: failover.is_some_and(|policy| policy.heartbeat.is_some()),
+            keeps_oneways: effective.buffering.is_some(),
         };
         #[cfg(feature = "bidir")]
         if core.config.is_bidirectional()
             && let Some(connection) =
-                bidirectional(core, &mut key, profile, effective, (text, code_sets))
+                bidirectional(target, &mut key, profile, effective, (text, code_sets))
         {
             return Ok((connection, key));
         }
@@ -679,15 +692,16 @@ fn pick_connection(
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn bidirectional(
-    core: &Arc<Core>,
+    target: &Object,
     key: &mut ConnectionKey,
     profile: &Profile,
     effective: &Effective,
     text: (TextForm, Option<[u8; 12]>),
 ) -> Option<Rc<ClientConnection>> {
+    let core = target.core();
     let config = &core.config.bidirectional;
     let protocol = core.protocols.of_way(&key.way);
-    let is_tcp = protocol.is_some_and(|protocol| protocol.scheme() == "iiop");
+    let is_tcp = protocol.is_some_and(|protocol| matches!(protocol.scheme(), "iiop" | "ssliop"));
     if !is_tcp || profile.version < Version::V1_2 {
         return None;
     }
@@ -695,11 +709,13 @@ fn bidirectional(
         let present = all.connections.get(key);
         present.is_some_and(|connection| !connection.is_closed())
     });
-    // A client's claim never replaces a connection that this ORB has made.
-    if config.accepts() && key.owner.is_none() && !is_present {
+    let claimant = target.claimant();
+    // A client's address never replaces a connection that this ORB has made. A claim replaces none,
+    // because it counts for references that arrived on its connection.
+    if config.accepts() && key.owner.is_none() && (!is_present || claimant.is_some()) {
         let mut by_client = key.clone();
         by_client.kind = ChannelKind::Bidirectional;
-        if let Ok(Some(connection)) = call_back(core, &by_client, text) {
+        if let Ok(Some(connection)) = call_back(core, &by_client, text, claimant) {
             return Some(Rc::new(connection));
         }
     }
@@ -707,6 +723,14 @@ fn bidirectional(
         key.kind = ChannelKind::Bidirectional;
     }
     None
+}
+
+/// Moves the first of the things with the least rank to the front.
+fn begin_with_least<T>(things: &mut [T], rank: impl Fn(&T) -> u64) {
+    let ranked = things.iter().map(rank).enumerate();
+    if let Some((least, _)) = ranked.min_by_key(|(_, rank)| *rank) {
+        things.swap(0, least);
+    }
 }
 
 /// The addresses that may be used, the preferred one first.

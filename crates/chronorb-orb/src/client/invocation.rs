@@ -537,6 +537,7 @@ pub(super) fn locate(
 ) -> Result<Outcome, Failure> {
     scope.begin(binding.target.core());
     let connection = &binding.connection;
+    connection.flush(deadline)?;
     let request_id = connection.next_request_id();
     request::write_locate_request(binding, &mut scope.request, request_id)?;
     connection.send_for_reply(request_id, &mut scope.request, deadline)?;

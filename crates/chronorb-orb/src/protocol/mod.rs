@@ -20,6 +20,7 @@ mod ssliop;
 mod wrapping;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use chronorb_cdr::CdrError;
@@ -114,7 +115,18 @@ pub(crate) enum Source {
     Application,
     /// A message. A local address in it is used only if the reference proves that it is of this
     /// machine: else a peer could have this process connect to any local socket.
-    Message,
+    ///
+    /// The number is that of the connection, if its client claims listen points.
+    Message(Option<NonZeroU64>),
+}
+
+impl Source {
+    pub(crate) fn claimant(self) -> Option<NonZeroU64> {
+        match self {
+            Self::Message(claimant) => claimant,
+            Self::Application => None,
+        }
+    }
 }
 
 impl PluggableProtocol {

@@ -71,7 +71,7 @@ mod tests {
     fn a_place_knows_itself_and_no_other() {
         let here = (OF_FILES.component)().expect("proc is mounted");
         let here = std::slice::from_ref(&here);
-        assert!((OF_FILES.is_here)(here, Source::Message));
+        assert!((OF_FILES.is_here)(here, Source::Message(None)));
         let elsewhere = Name("another".to_owned()).tagged().expect("it fits");
         assert!(!(OF_FILES.is_here)(&[elsewhere], Source::Application));
     }
@@ -97,6 +97,6 @@ mod tests {
     #[test]
     fn a_profile_without_a_place_may_be_here_but_not_on_the_word_of_a_message() {
         assert!((OF_FILES.is_here)(&[], Source::Application));
-        assert!(!(OF_FILES.is_here)(&[], Source::Message));
+        assert!(!(OF_FILES.is_here)(&[], Source::Message(None)));
     }
 }

@@ -1,5 +1,6 @@
 //! IIOP by the real-time I/O subsystem, with the classes of a plan or of a schedule.
 
+#[cfg(feature = "schedule")]
 use std::path::Path;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronorb_giop::{SystemException, SystemExceptionKind, TAG_INTERNET_IOP, contexts, minor};
+use chronorb_giop::{SystemException, SystemExceptionKind, contexts, minor};
 use chronorb_transport::Connection;
 
 use super::lane::ServerLane;
@@ -24,11 +24,13 @@ impl CallbackPool for ServerPool {
     fn adopt(
         &self,
         transport: Box<dyn Connection>,
+        protocol: u32,
         priorities: Option<(Priority, Priority)>,
     ) -> Result<AdoptedConnection, SystemException> {
         let lane = lane_for(self.lanes(), priorities).ok_or(NO_ROOM)?;
+        let scheme = transport.remote().scheme;
         let points = lane.published().filter(|published| {
-            published.way.protocol == TAG_INTERNET_IOP && published.endpoint.scheme == "iiop"
+            published.way.protocol == protocol && published.endpoint.scheme == scheme
         });
         let points: Vec<_> = points
             .filter_map(|published| published.way.address.as_host())

@@ -3,9 +3,12 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 #[cfg(feature = "bidir")]
 use std::sync::OnceLock;
+#[cfg(feature = "bidir")]
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -94,6 +97,8 @@ struct Bidirectional {
     receiver: OnceLock<Arc<dyn ReplyReceiver>>,
     /// The number of the client's listen points.
     listen_points: AtomicU32,
+    /// The number of the connection, if its client claims listen points; 0 if not.
+    claimant: AtomicU64,
 }
 
 /// The result of checking the age of a connection's input and output.
@@ -602,6 +607,16 @@ impl ServerConnection {
     pub(super) fn is_one_at_a_time(&self) -> bool {
         self.one_at_a_time.load(Ordering::Relaxed)
     }
+
+    /// The number of the connection, if its client claims listen points. No other connection of the
+    /// process has it.
+    #[inline]
+    pub(super) fn claimant(&self) -> Option<NonZeroU64> {
+        #[cfg(feature = "bidir")]
+        return NonZeroU64::new(self.bidirectional.claimant.load(Ordering::Relaxed));
+        #[cfg(not(feature = "bidir"))]
+        None
+    }
 }
 
 #[cfg(feature = "bidir")]
@@ -648,6 +663,17 @@ impl ServerConnection {
     /// The number of the client's listen points.
     pub(super) fn listen_points(&self) -> u32 {
         self.bidirectional.listen_points.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the client claims listen points.
+    pub(super) fn become_claimant(&self) {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        if self.claimant().is_none() {
+            let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+            let claimant = &self.bidirectional.claimant;
+            // Another thread may have been faster.
+            let _ = claimant.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn add_listen_point(&self) {

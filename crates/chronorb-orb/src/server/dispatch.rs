@@ -70,7 +70,7 @@ impl Context<'_> {
         places: Option<&HeaderPlaces>,
     ) -> Result<MessageOutcome, End> {
         self.core.at(Stage::Dispatch);
-        let host = Some(self.host.begin());
+        let host = Some(self.host.begin_from(self.at.connection.claimant()));
         // Made in place, since it is large.
         let mut arguments = Some(message.decoder(self.request, self.arena).with_host(host));
         let Some(body) = &mut arguments else {
@@ -90,6 +90,7 @@ impl Context<'_> {
             #[cfg(feature = "bidir")]
             if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
                 learn_listen_points(self.core, self.at, header.contexts);
+                self.host.set_claimant(self.at.connection.claimant());
             }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,10 @@ impl LaneConnection for LaneLink {
         }
         connection.end_calls(false);
         false
+    }
+
+    fn claimant(&self) -> Option<NonZeroU64> {
+        self.lane.connections.get(self.key)?.claimant()
     }
 
     fn identity(&self) -> (usize, u64) {

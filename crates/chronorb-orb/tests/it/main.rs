@@ -86,6 +86,8 @@ mod pools {
 mod protocols {
     #[cfg(feature = "bidir")]
     mod bidirectional;
+    #[cfg(all(feature = "bidir", feature = "access"))]
+    mod claims;
     #[cfg(feature = "diop")]
     mod diop;
     #[cfg(feature = "faults")]

@@ -14,7 +14,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 use super::completion::Completion;
 use crate::call::{Operation, Reply};
 use crate::client::attempt::{Decision, Destination, INV_OBJREF, Outcome};
-use crate::client::binding::{Binding, BindingKey, NO_USABLE_PROFILE};
+use crate::client::binding::{Binding, BindingKey, NO_USABLE_PROFILE, flush_oneways};
 use crate::client::connection::{Failure, MALFORMED, SharedOwner, comm_failure};
 use crate::client::invocation::{Invocation, locate};
 use crate::client::request::{Arguments, marshal, marshal_again, read_reply};
@@ -257,6 +257,10 @@ impl Slot {
             connection.announce_no_more();
         }
         let limits = call.invocation.begin_attempt(binding, &call.operation)?;
+        if binding.buffering.is_some() {
+            // Those of synchronous calls may wait in another connection.
+            flush_oneways(&call.object, limits.until)?;
+        }
         let request_id = shared.next_request_id();
         call.state = SlotState::Sent(SentRequest {
             owner,

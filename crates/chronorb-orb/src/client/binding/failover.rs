@@ -53,7 +53,7 @@ pub(in crate::client) fn fail_over(
     targets.extend(replicas.map(|replica| (replica, true)));
     let origin = targets[0].0.clone();
     targets.retain(|(target, _)| may_move(from.rebind, &origin, target));
-    establish_at_any(key, &targets, &mut selection, deadline).is_ok()
+    establish_at_any(key, &mut targets, &mut selection, deadline).is_ok()
 }
 
 /// Connects to up to so many addresses at which the binding does not have its connection yet, for
@@ -105,6 +105,7 @@ pub(super) fn watch(
     let own = ConnectionKey {
         kind: ChannelKind::Exclusive,
         is_watched: false,
+        keeps_oneways: false,
         ..key
     };
     let opened = open(

@@ -8,7 +8,6 @@ use chronorb_cdr::{Frame, TextForm};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, SystemException, SystemExceptionKind, reply_id,
 };
-use chronorb_rt::PiMutex;
 use chronorb_transport::Connection;
 
 use super::channel::SharedOwner;
@@ -65,7 +64,7 @@ pub(super) fn originate(
         Carries::Priority(priority) => priority.map(|priority| (priority, priority)),
         Carries::Band(band) => Some((band.low, band.high)),
     };
-    let adopted = pool.adopt(transport, priorities)?;
+    let adopted = pool.adopt(transport, key.way.protocol, priorities)?;
     let announcement = Some(adopted.listen_points.into_boxed_slice());
     let owner = attach(core, key, text, &*adopted.connection, permit, announcement)?;
     owner.shared.keep();
@@ -108,7 +107,7 @@ fn attach(
             format_args!("connection to {}: {error}", key.way),
         )
     })?;
-    let sending = SendMode::InTurn(PiMutex::new(()));
+    let sending = SendMode::in_turn();
     let mut shared = SharedConnection::new(sender, permit, &core.config, sending, key.kind);
     // The side that opened the connection has the even numbers.
     shared.number_requests(announcement.is_none());

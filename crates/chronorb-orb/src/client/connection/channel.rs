@@ -12,7 +12,7 @@ use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemExceptio
 use chronorb_rt::{Deadline, Gate, Monotonic};
 use chronorb_transport::{Connection, SendError};
 
-use super::batch::OnewayBatch;
+use super::batch::{BatchSender, KeptOneways};
 use super::key::{ChannelKind, ConnectionKey};
 use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
 use super::permit::ConnectionPermit;
@@ -21,7 +21,6 @@ use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
 use crate::core::Core;
 use crate::gather::{self, GatherError, Write};
-use crate::incident::Incident;
 use crate::protocol::Way;
 use crate::rtcorba::{OnewayBuffering, Priority};
 
@@ -52,8 +51,8 @@ pub(in crate::client) struct ClientConnection {
     last_tick: Cell<u64>,
     /// Whether idle connections are closed: then a call counts as use until its end.
     tells_time: bool,
-    /// Oneways of the thread that are not sent yet.
-    batch: RefCell<OnewayBatch>,
+    /// Oneways of the thread that are not sent yet, if its reference keeps any.
+    kept: Option<Arc<KeptOneways>>,
 }
 
 /// The part that differs by kind: an enum, whose calls the processor predicts better than those by
@@ -232,10 +231,28 @@ impl ClientConnection {
             last_deadline: Cell::new(0),
             last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
-            batch: RefCell::new(OnewayBatch::new()),
+            kept: None,
         };
         this.announces_always = !this.link().is_stream();
         this
+    }
+
+    /// Keeps oneways, which the flusher sends in time.
+    ///
+    /// # Errors
+    /// The flusher's thread cannot be started.
+    #[cold]
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    pub(super) fn keep_oneways(
+        &mut self,
+        core: &Core,
+        key: &ConnectionKey,
+        sender: BatchSender,
+    ) -> Result<(), SystemException> {
+        let flusher = &core.client.flusher;
+        let kept = KeptOneways::new(sender, flusher, self.core.clone(), &self.way);
+        let kept = self.kept.insert(Arc::new(kept));
+        flusher.add(core, key, kept)
     }
 
     #[inline]
@@ -411,23 +428,17 @@ impl ClientConnection {
         limits: OnewayBuffering,
         deadline: Deadline,
     ) -> Result<(), Failure> {
-        let may_batch =
-            self.link().is_stream() && self.shared().is_none_or(|o| o.shared.may_batch());
-        let has_room = |message: &Frame| self.batch.borrow().has_room(message.as_slice(), limits);
-        if may_batch && !has_room(message) {
-            self.flush(deadline)?;
-        }
-        if !may_batch || !has_room(message) {
+        let Some(kept) = &self.kept else {
             return self.send(message, deadline);
+        };
+        if !kept.has_room(message.as_slice(), limits) {
+            self.flush(deadline)?;
+            if !kept.has_room(message.as_slice(), limits) {
+                return self.send(message, deadline);
+            }
         }
-        let now = Monotonic::now();
-        let mut batch = self.batch.borrow_mut();
-        batch
-            .push(message.as_slice(), now)
-            .map_err(SystemException::from)?;
-        let is_due = batch.is_due(limits, now);
-        drop(batch);
-        if !is_due {
+        let pushed = kept.push(message.as_slice(), self.link().writer(), limits);
+        if !pushed.map_err(SystemException::from)? {
             return Ok(());
         }
         self.flush(deadline).map_err(|failure| match failure {
@@ -438,37 +449,22 @@ impl ClientConnection {
     }
 
     /// Sends the requests that were kept. They are lost if the connection has ended.
-    #[cold]
-    #[inline(never)]
     pub(in crate::client) fn flush(&self, deadline: Deadline) -> Result<(), Failure> {
-        let batch = self.batch.borrow();
-        if batch.requests() == 0 {
-            return Ok(());
+        match &self.kept {
+            Some(kept) => self.flush_kept(kept, deadline),
+            None => Ok(()),
         }
-        let sent = match &self.channel {
-            _ if self.is_closed() => Err(comm_failure(CompletionStatus::Maybe).into()),
-            Channel::Exclusive(own) => own.link.send_messages(batch.octets(), deadline),
-            Channel::Shared(owner, _) => owner.shared.send_messages(batch.octets(), deadline),
-        };
-        drop(batch);
-        match sent {
-            Ok(()) => {
-                self.batch.borrow_mut().take();
-            }
-            // Without the time to send them, they are kept.
-            Err(_) if !self.is_closed() => {}
-            Err(_) => self.note_lost(),
-        }
-        sent
     }
 
-    /// Notes that the requests that were kept are lost.
-    fn note_lost(&self) {
-        let lost = self.batch.borrow_mut().take();
-        if let (1.., Some(core)) = (lost, self.core.upgrade()) {
-            let incidents = &core.incidents;
-            incidents.note(Incident::LostOneways, &self.way, lost.into());
-        }
+    #[cold]
+    #[inline(never)]
+    fn flush_kept(&self, kept: &KeptOneways, deadline: Deadline) -> Result<(), Failure> {
+        let send = |octets: &[u8]| match &self.channel {
+            _ if self.is_closed() => Err(comm_failure(CompletionStatus::Maybe).into()),
+            Channel::Exclusive(own) => own.link.send_octets(octets, deadline),
+            Channel::Shared(owner, _) => owner.shared.send_octets(octets, deadline),
+        };
+        kept.flush(send, || self.is_closed())
     }
 
     /// Sends the request `request_id`, whose reply must be received next. A shared connection may
@@ -539,8 +535,10 @@ impl ClientConnection {
 
 impl Drop for ClientConnection {
     fn drop(&mut self) {
-        if self.batch.get_mut().requests() > 0 && self.flush(Deadline::after(LAST_FLUSH)).is_err() {
-            self.note_lost();
+        if self.flush(Deadline::after(LAST_FLUSH)).is_err()
+            && let Some(kept) = &self.kept
+        {
+            kept.lose_all();
         }
     }
 }

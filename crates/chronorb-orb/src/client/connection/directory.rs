@@ -5,6 +5,8 @@ use std::any::Any;
 use std::collections::HashMap;
 #[cfg(feature = "access")]
 use std::fmt;
+#[cfg(feature = "bidir")]
+use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -18,9 +20,11 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 
 #[cfg(feature = "baselines")]
 use super::active;
+use super::batch::BatchSender;
 #[cfg(feature = "bidir")]
 use super::bidirectional;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
+use super::flusher::Flusher;
 use super::health::Health;
 use super::heartbeat::Heartbeats;
 use super::key::{ChannelKind, ConnectionKey};
@@ -32,6 +36,8 @@ use super::threads::no_thread;
 use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
+#[cfg(feature = "bidir")]
+use crate::bidirectional::ListenPoint;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
@@ -63,6 +69,7 @@ pub(crate) struct ClientState {
     pub(super) threads: ConnectionThreads,
     pub(in crate::client) health: Health,
     pub(in crate::client) heartbeats: Arc<Heartbeats>,
+    pub(super) flusher: Arc<Flusher>,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
     /// programs without such calls do not link its destructor.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -88,28 +95,48 @@ pub(in crate::client) fn open(
     text: (TextForm, Option<[u8; 12]>),
     limits: ConnectLimits,
 ) -> Result<ClientConnection, NoConnection> {
-    let channel = if key.kind == ChannelKind::Exclusive {
+    let (channel, sender) = if key.kind == ChannelKind::Exclusive {
         let (transport, permit) = connect(core, key, limits)?;
+        let (transport, sender) = if key.keeps_oneways {
+            let transport: Arc<dyn Connection> = transport.into();
+            let own: Box<dyn Connection> = Box::new(transport.clone());
+            (own, Some(BatchSender::Exclusive(transport)))
+        } else {
+            (transport, None)
+        };
         let exclusive = ExclusiveConnection::new(transport, permit, &core.config);
-        Channel::Exclusive(exclusive)
+        (Channel::Exclusive(exclusive), sender)
     } else {
-        Channel::shared(find_or_connect(core, key, text, limits)?)
+        let owner = find_or_connect(core, key, text, limits)?;
+        let sender = key.keeps_oneways && owner.shared.may_batch();
+        let sender = sender.then(|| BatchSender::Shared(owner.clone()));
+        (Channel::shared(owner), sender)
     };
     let (text, code_sets) = text;
-    Ok(ClientConnection::new(
-        channel, core, &key.way, text, code_sets,
-    ))
+    let mut connection = ClientConnection::new(channel, core, &key.way, text, code_sets);
+    if let Some(sender) = sender
+        && connection.link().is_stream()
+    {
+        connection.keep_oneways(core, key, sender)?;
+    }
+    Ok(connection)
 }
 
-/// Returns the connection by which a client can be called back; `None` if it cannot.
+/// Returns the connection by which a client can be called back; `None` if it cannot. The reference
+/// arrived on the connection `claimant` if that claims listen points.
 #[cfg(feature = "bidir")]
 pub(in crate::client) fn call_back(
     core: &Arc<Core>,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
+    claimant: Option<NonZeroU64>,
 ) -> Result<Option<ClientConnection>, NoConnection> {
     let priority = key.carries.network_priority();
-    let Some(path) = core.bidirectional.path(&key.way.address, priority) else {
+    let point = ListenPoint {
+        protocol: key.way.protocol,
+        address: key.way.address.clone(),
+    };
+    let Some(path) = core.bidirectional.path(&point, priority, claimant) else {
         return Ok(None);
     };
     let owner = bidirectional::call_back(core, key, text, &*path)?;
@@ -281,7 +308,7 @@ fn share(
         let thread = ConnectionThread::start(core, key, &shared, "conn", work)?;
         return Ok((shared, Some(thread)));
     }
-    let shared = with(SendMode::InTurn(PiMutex::new(())));
+    let shared = with(SendMode::in_turn());
     let thread = if key.kind.has_own_thread() {
         let work = SharedConnection::read_to_end;
         Some(ConnectionThread::start(core, key, &shared, "conn", work)?)
@@ -299,6 +326,7 @@ impl ClientState {
             threads: ConnectionThreads::default(),
             health: Health::default(),
             heartbeats: Arc::default(),
+            flusher: Arc::default(),
             slots: OnceLock::new(),
         }
     }
@@ -332,9 +360,11 @@ impl ClientState {
         self.health.suspect(way, time)
     }
 
-    /// Ends shared connections as soon as no call is under way on them, and the heartbeats.
+    /// Sends the oneways that threads have kept. Ends the heartbeats, and shared connections as
+    /// soon as no call is under way on them.
     pub(crate) fn leave(&self) {
         self.heartbeats.end();
+        self.flusher.end();
         for owner in self.all_shared() {
             owner.shared.leave();
         }
@@ -369,6 +399,7 @@ impl ClientState {
 impl Drop for ClientState {
     fn drop(&mut self) {
         self.heartbeats.end();
+        self.flusher.end();
     }
 }
 

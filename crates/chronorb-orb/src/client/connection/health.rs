@@ -20,9 +20,19 @@ pub(in crate::client) struct Health {
 impl Health {
     /// Whether another address is to be preferred.
     pub(in crate::client) fn is_suspect(&self, way: &Way) -> bool {
+        self.suspected_until(way) > 0
+    }
+
+    /// The end of the suspicion of an address, in nanoseconds; 0 if it is not suspected. Of two
+    /// that are, the one whose suspicion ends earlier is to be preferred: the other one failed more
+    /// recently.
+    pub(in crate::client) fn suspected_until(&self, way: &Way) -> u64 {
         let suspects = self.suspects.lock();
         let mut of_way = suspects.iter().filter(|(suspect, _)| suspect == way);
-        of_way.any(|(_, until)| Monotonic::now() < *until)
+        let until = of_way.next().map(|(_, until)| *until);
+        until
+            .filter(|until| Monotonic::now() < *until)
+            .map_or(0, Monotonic::as_nanos)
     }
 
     /// Suspects an address for a time from now on. Returns whether it was not suspected before.

@@ -71,4 +71,6 @@ pub(in crate::client) struct ConnectionKey {
     pub(in crate::client) kind: ChannelKind,
     /// Whether it ends when its server does not answer a heartbeat.
     pub(in crate::client) is_watched: bool,
+    /// Whether oneways are kept, to be sent together.
+    pub(in crate::client) keeps_oneways: bool,
 }

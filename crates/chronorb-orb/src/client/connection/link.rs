@@ -170,7 +170,6 @@ impl Link {
     }
 
     /// The rule by which messages are sent in fragments.
-    #[cfg(feature = "baselines")]
     pub(super) fn writer(&self) -> MessageWriter {
         self.writer
     }
@@ -194,19 +193,14 @@ impl Link {
         sent.map_err(|error| self.unsent(error))
     }
 
-    /// Sends whole messages, as [`send`](Self::send) sends one.
+    /// Sends octets that a [writer](Self::writer) has made of whole messages, and the rest of those
+    /// that were sent in part.
     #[cold]
-    pub(super) fn send_messages(&self, messages: &[u8], deadline: Deadline) -> Result<(), Failure> {
-        let mut before = 0;
-        let sent = self.writer.write_all(messages, |head, body| {
-            let sent = self.transport.send_both(head, body, deadline);
-            sent.map_err(|error| SendError {
-                sent: before + error.sent,
-                ..error
-            })?;
-            before += body.len();
-            Ok(())
-        });
+    pub(super) fn send_octets(&self, octets: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        if octets.is_empty() {
+            return Ok(());
+        }
+        let sent = self.transport.send_all(octets, deadline);
         sent.map_err(|error| self.unsent(error))
     }
 

@@ -18,6 +18,12 @@ mod completions;
     reason = "once for each connection"
 )]
 mod directory;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each batch of oneways"
+)]
+mod flusher;
 mod health;
 #[allow(
     clippy::disallowed_macros,

@@ -9,6 +9,7 @@ use chronorb_giop::{
     CompletionStatus, MessageType, Protocol, encode_cancel_request, finish_message, start_message,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_transport::IoError;
 
 #[cfg(feature = "baselines")]
 use super::active::SendQueue;
@@ -19,7 +20,10 @@ use super::shared::SharedConnection;
 pub(super) enum SendMode {
     /// Each thread sends its own messages, one thread at a time. The most urgent waiting thread is
     /// next, and the sending thread inherits its priority.
-    InTurn(PiMutex<()>),
+    ///
+    /// The lock has the rest of messages for which the transport had no room. Nothing may be sent
+    /// before it.
+    InTurn(PiMutex<Frame>),
     /// A thread of the connection sends the messages of a queue.
     #[cfg(feature = "baselines")]
     Queued(Arc<SendQueue>),
@@ -39,6 +43,10 @@ pub(super) struct UnsentMessage {
     expect(unused_variables, reason = "a message is taken back from a queue only")
 )]
 impl SendMode {
+    pub(super) fn in_turn() -> Self {
+        Self::InTurn(PiMutex::new(Frame::new(0, usize::MAX)))
+    }
+
     /// Takes a message back; `None` if it was sent.
     fn take_back(&self, request_id: u32) -> Option<UnsentMessage> {
         match self {
@@ -128,13 +136,13 @@ impl SharedConnection {
         matches!(self.sending, SendMode::InTurn(_))
     }
 
-    /// Sends whole messages to which no reply comes, after those of other threads.
+    /// Sends the octets of whole messages to which no reply comes, after those of other threads.
     #[cold]
-    pub(super) fn send_messages(&self, messages: &[u8], deadline: Deadline) -> Result<(), Failure> {
+    pub(super) fn send_octets(&self, octets: &[u8], deadline: Deadline) -> Result<(), Failure> {
         self.touch();
         match &self.sending {
             SendMode::InTurn(turn) => {
-                let send = |link: &Link| link.send_messages(messages, deadline);
+                let send = |link: &Link| link.send_octets(octets, deadline);
                 self.send_by_turn(turn, deadline, send)
             }
             #[cfg(feature = "baselines")]
@@ -142,10 +150,43 @@ impl SharedConnection {
         }
     }
 
+    /// Takes the octets of whole messages, and sends those for which there is room, without
+    /// waiting. Returns the number of octets that are left, which go before anything else.
+    ///
+    /// # Errors
+    /// [`IoError::WouldBlock`] if another thread sends, or earlier octets are left. Then none is
+    /// taken.
+    #[cold]
+    pub(super) fn offer(&self, octets: &[u8]) -> Result<usize, IoError> {
+        let mut rest = match &self.sending {
+            SendMode::InTurn(turn) => turn.try_lock().ok_or(IoError::WouldBlock)?,
+            #[cfg(feature = "baselines")]
+            SendMode::Queued(_) => return Err(IoError::Closed),
+        };
+        if self.link.is_closed() {
+            return Err(IoError::Closed);
+        }
+        self.touch();
+        let try_send = |octets: &[u8]| match octets {
+            [] => Ok(0),
+            octets => self.link.transport().try_send(octets),
+        };
+        let sent = try_send(rest.as_slice())?;
+        rest.remove_first(sent);
+        if !rest.is_empty() {
+            return Err(IoError::WouldBlock);
+        }
+        let sent = try_send(octets)?;
+        let kept = rest.extend_from_slice(octets.get(sent..).unwrap_or_default());
+        // Without the rest of a message, nothing can follow it.
+        kept.map_err(|_| IoError::Closed)?;
+        Ok(rest.len())
+    }
+
     /// Sends a whole message when no other thread sends.
     fn send_in_turn(
         &self,
-        turn: &PiMutex<()>,
+        turn: &PiMutex<Frame>,
         message: &Frame,
         deadline: Deadline,
     ) -> Result<(), Failure> {
@@ -157,7 +198,7 @@ impl SharedConnection {
     #[inline]
     fn send_by_turn(
         &self,
-        turn: &PiMutex<()>,
+        turn: &PiMutex<Frame>,
         deadline: Deadline,
         send: impl FnOnce(&Link) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -165,14 +206,24 @@ impl SharedConnection {
             return Err(Failure::NotProcessed);
         }
         let left = deadline.remaining();
-        let Some(_sending) = left.and_then(|left| turn.try_lock_for(left)) else {
+        let Some(mut rest) = left.and_then(|left| turn.try_lock_for(left)) else {
             return Err(timeout(CompletionStatus::No).into());
         };
-        let sent = send(&self.link);
+        let before = self.send_rest(&mut rest, deadline);
+        let sent = before.and_then(|()| send(&self.link));
         if sent.is_err() && self.link.is_closed() {
             self.close();
         }
         sent
+    }
+
+    #[inline]
+    fn send_rest(&self, rest: &mut Frame, deadline: Deadline) -> Result<(), Failure> {
+        if !rest.is_empty() {
+            self.link.send_octets(rest.as_slice(), deadline)?;
+            rest.clear();
+        }
+        Ok(())
     }
 
     /// Takes a message back whose time is over; returns whether the server will never have it
@@ -197,7 +248,8 @@ impl SharedConnection {
         finish_message(frame);
         match &self.sending {
             SendMode::InTurn(turn) => {
-                if let Some(_sending) = turn.try_lock()
+                if let Some(rest) = turn.try_lock()
+                    && rest.is_empty()
                     && let Ok(sent) = self.link.transport().try_send(frame.as_slice())
                     && sent < frame.len()
                 {

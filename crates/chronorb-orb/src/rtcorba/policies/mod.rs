@@ -85,8 +85,8 @@ pub enum ClientPolicy {
     /// Whether the server may call back on the connection (CORBA 3.3 part 2, 9.9).
     ///
     /// [`BidirectionalMode::Both`] also needs [`OrbConfig::bidirectional`], a POA with
-    /// [`Policy::Bidirectional`], IIOP, and GIOP 1.2 on both sides. Otherwise the connection is an
-    /// ordinary one. Threads share a bidirectional connection, whatever the
+    /// [`Policy::Bidirectional`], IIOP by TCP or TLS, and GIOP 1.2 on both sides. Otherwise the
+    /// connection is an ordinary one. Threads share a bidirectional connection, whatever the
     /// [strategy](crate::ConnectionStrategy), because a lane reads it.
     ///
     /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional
@@ -100,9 +100,10 @@ pub enum ClientPolicy {
 /// The bounds within which the oneway requests of a thread are kept, to be sent together.
 ///
 /// They are sent when one of the bounds is reached, before any other request of the thread by the
-/// reference, by [`Object::flush_oneways`](crate::Object::flush_oneways), and when the thread ends
-/// or shuts its ORB down. The thread itself sends them, so the delay is checked when it makes the
-/// next call: one that pauses flushes first. The connections of such a reference are private.
+/// reference, by [`Object::flush_oneways`](crate::Object::flush_oneways), and when the thread or
+/// the ORB ends. If the thread makes no further call in time, a thread of the ORB sends them after
+/// the delay. It never waits for a server: where there is no room, it tries again every 10 ms, and
+/// nothing overtakes the rest. The connections of such a reference are private.
 ///
 /// Requests that are lost, since their connection has ended, are counted as an incident. Requests
 /// by datagrams, those that are longer than `octets`, and those of connections with a queue of
@@ -129,7 +130,7 @@ pub struct OnewayBuffering {
     pub octets: usize,
     /// Their greatest number.
     pub requests: u32,
-    /// The longest time that the first of them waits for another one.
+    /// The longest time until the first of them is sent, if there is room.
     pub delay: Duration,
 }
 

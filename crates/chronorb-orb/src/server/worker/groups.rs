@@ -153,7 +153,7 @@ impl Worker {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
         let body = message.decoder(&mut self.request, &self.arena);
-        let mut body = body.with_host(Some(self.host.begin()));
+        let mut body = body.with_host(Some(self.host.begin_from(None)));
         let Ok(header) = RequestHeader::decode(&mut body, message.protocol) else {
             return;
         };

@@ -86,6 +86,10 @@ impl Life {
 impl Replica {
     fn start(moment: Moment) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::start_at(listener, moment)
+    }
+
+    fn start_at(listener: TcpListener, moment: Moment) -> Self {
         let address = listener.local_addr().expect("it is bound");
         let executions = Arc::new(AtomicUsize::new(0));
         let life = Arc::new(Life {
@@ -440,6 +444,42 @@ fn an_address_that_refuses_is_avoided_by_all_threads_for_a_time() {
             drop(TcpStream::connect(addresses[0]));
         }
         assert_eq!(again.join().expect("it ends"), suspicion.is_zero());
+    }
+}
+
+/// Otherwise calls go to a server that has just failed, although another one may have been
+/// suspected by mistake.
+#[test]
+fn of_suspected_addresses_the_one_that_was_suspected_first_is_tried_first() {
+    for form in FORMS {
+        let orb = client(ConnectionStrategy::Exclusive);
+        let policy = FailoverPolicy {
+            suspicion: Duration::from_secs(3600),
+            attempt_timeout: Some(Duration::from_secs(1)),
+            ..policy(AtLeastOnce)
+        };
+        // The second server is suspected first, and is there again.
+        let servers = [Moment::BeforeConnect, Moment::Never].map(Replica::start);
+        let addresses = servers.each_ref().map(|server| server.address);
+        let object = with(&reference(&orb, &addresses, form), policy);
+        assert_eq!(add(&object, 1, 2), Ok(3), "{form:?}");
+        let listener = TcpListener::bind(addresses[0]).expect("it was ours");
+        let second = Replica::start_at(listener, Moment::Never);
+        let first = Replica::start(Moment::Silent);
+        let object = reference(&orb, &[first.address, second.address], form);
+        let object = with(&object, policy);
+        for calls in 1..4 {
+            // Each thread has its own binding.
+            let object = object.clone();
+            let called = std::thread::spawn(move || add(&object, 1, 2)).join();
+            assert_eq!(called.expect("it does not panic"), Ok(3), "{form:?}");
+            assert_eq!(
+                first.executions(),
+                1,
+                "{form:?}: only the first call went there"
+            );
+            assert_eq!(second.executions(), calls);
+        }
     }
 }
 

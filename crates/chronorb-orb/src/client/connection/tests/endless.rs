@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
-use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_rt::{Deadline, Gate};
 use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 
 use crate::client::connection::SharedConnection;
@@ -46,7 +46,7 @@ pub(in crate::client) fn awaiting_endless(
         Box::new(transport),
         permit.expect("it is the first"),
         &config,
-        SendMode::InTurn(PiMutex::new(())),
+        SendMode::in_turn(),
         ChannelKind::Leader,
     );
     let request: Frame = scope::frame();
