@@ -246,6 +246,19 @@ impl<'a> Decoder<'a> {
         plain.then_some(&*self.rest)
     }
 
+    /// Takes `n` octets of those that [`lookahead`](Self::lookahead) returns; `None` if there are
+    /// fewer, or a joint is among them.
+    #[inline(always)]
+    pub fn take_ahead(&mut self, n: usize) -> Option<&'a [u8]> {
+        if n > self.rest.len() || self.joint != usize::MAX {
+            return None;
+        }
+        let (taken, rest) = mem::take(&mut self.rest).split_at_mut(n);
+        self.rest = rest;
+        self.position += n;
+        Some(taken)
+    }
+
     /// The octets that are left.
     #[inline]
     pub fn into_rest(self) -> &'a mut [u8] {

@@ -81,6 +81,15 @@ impl<'f> Encoder<'f> {
         }
     }
 
+    /// Passes slices to `gather` as [`gathering`](Self::gathering) does.
+    #[inline]
+    #[must_use]
+    pub fn with_gather(mut self, great: usize, gather: &'f mut dyn Gather) -> Self {
+        self.great = great.max(1);
+        self.gather = Some(gather);
+        self
+    }
+
     /// The limit of the stack.
     #[inline]
     pub(crate) fn stack_limit(&mut self) -> StackLimit {

@@ -166,7 +166,8 @@ pub(crate) enum LabCommand {
     /// priorities, earliest deadline, least laxity and maximum urgency, and run on the lanes of a
     /// server for fixed priorities. The instructions of a look-up in the run-time scheduler are
     /// counted (x3). Three task sets have their response times analysed, simulated and measured
-    /// (x9). An operation exceeds its budget under each policy for overruns (x11). Ends with
+    /// (x9). An operation exceeds its budget under each policy for overruns (x11). One lane serves
+    /// by arrival and by deadlines (x13). Ends with
     /// tables, the claims about the figures with their verdicts, and a report with plots. Takes
     /// about two minutes, with --short half of one.
     #[command(after_help = SCHEDULING_EXAMPLES)]
@@ -588,7 +589,7 @@ pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run these parts alone: x1, x3, x5, x8, x9, x10, x11.
+    /// Run these parts alone: x1, x3, x5, x8, x9, x10, x11, x13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<SchedulingPart>,
 }

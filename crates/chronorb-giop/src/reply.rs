@@ -155,10 +155,16 @@ impl<'a> ReplyHeader<'a> {
             return None;
         }
         let octets = message.get(HEADER_LEN..)?.first_chunk::<12>()?;
-        let &[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0] = octets else {
-            return None;
-        };
-        Some(u32::from_ne_bytes([i0, i1, i2, i3]))
+        let (id, rest) = octets.split_first_chunk::<4>()?;
+        (*rest == [0; 8]).then_some(u32::from_ne_bytes(*id))
+    }
+
+    /// Whether a message is the reply that [`start_reply`] begins for results without contexts, by
+    /// GIOP 1.2 and in the byte order of this machine. It was not received.
+    #[inline]
+    pub fn is_own_result(message: &[u8]) -> bool {
+        let start = message.first_chunk::<{ HEADER_LEN + 12 }>();
+        start.is_some_and(|start| start[..8] == USUAL_START[..8] && start[16..] == [0; 8])
     }
 
     /// The position of the results in a message of the [usual form](Self::id_of_plain_result). It

@@ -155,7 +155,7 @@ impl<'a> RequestHeader<'a> {
             // The body is aligned to 8 octets from the header of the message.
             ((contexts_at + 4 + HEADER_PHASE + 7) & !7) - HEADER_PHASE
         };
-        let octets = d.read_octets(taken).ok()?;
+        let octets = d.take_ahead(taken)?;
         let header = Self {
             request_id: u32::from_ne_bytes([i0, i1, i2, i3]),
             response: ResponseFlags::of(flags),

@@ -57,8 +57,15 @@ pub(crate) fn send<E>(
     (sender.sent, result)
 }
 
+/// Lets an encoder leave out the large slices of a body, as [`write`] does.
+#[inline]
+pub(crate) fn omitting<'f>(encoder: Encoder<'f>, omitted: &'f mut OmittedOctets) -> Encoder<'f> {
+    encoder.with_gather(GREAT, omitted)
+}
+
 /// A count of the octets that are left out.
-struct OmittedOctets(usize);
+#[derive(Default)]
+pub(crate) struct OmittedOctets(pub(crate) usize);
 
 impl Gather for OmittedOctets {
     fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError> {

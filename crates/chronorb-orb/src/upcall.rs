@@ -22,7 +22,7 @@ use crate::object::{OBJECT_ID, Object};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::poa::{
-    Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel, WaitCause,
+    Entry, ObjectKey, Poa, PoaRef, Refusal, RequestTarget, SerialGuard, ThreadModel, WaitCause,
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
@@ -119,14 +119,14 @@ impl Upcall<'_> {
             Some(poa) if poa.is_guarded() => {
                 // An authorizer may take long, and must not delay the reclamation of memory.
                 drop(reading);
-                self.ask_guard(&poa, &key)?;
+                self.ask_guard(&poa, key.id)?;
                 reading = epoch::enter();
                 poa
             }
             missing_or_closed => {
                 // The wait may take long, and must not delay the reclamation of memory.
                 drop((missing_or_closed, reading));
-                let poa = self.wait_for_poa(&key)?;
+                let poa = self.wait_for_poa()?;
                 reading = epoch::enter();
                 poa
             }
@@ -151,9 +151,15 @@ impl Upcall<'_> {
         } else {
             None
         };
-        let found = match active {
-            Some(active) => RequestServant::Active(active),
-            None => poa.make_servant(key.id, own, self.incoming.operation)?,
+        // It is dropped before the priority is restored.
+        let active = active;
+        let made;
+        let found = match &active {
+            Some(active) => RequestTarget::Active(active),
+            None => {
+                made = poa.make_servant(key.id, own, self.incoming.operation)?;
+                made.target()
+            }
         };
         let _serial = match patience {
             Some(patience) => self.enter(&poa, patience, priority)?,
@@ -239,7 +245,10 @@ impl Upcall<'_> {
 
     /// Returns the POA once it is active and admits the request and its authorizer permits it.
     #[cold]
-    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, UpcallError> {
+    #[inline(never)]
+    fn wait_for_poa(&self) -> Result<PoaRef<'_>, UpcallError> {
+        // A key that is passed by reference stays in memory.
+        let key = &ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
         let poas = &self.incoming.core.poas;
         loop {
             let poa = match poas.find(self.incoming.core.incarnation, key) {
@@ -250,7 +259,7 @@ impl Upcall<'_> {
                 return Ok(poa);
             }
             if poa.is_guarded() {
-                self.ask_guard(&poa, key)?;
+                self.ask_guard(&poa, key.id)?;
                 return Ok(poa);
             }
             if poa.is_forged(self.key) {
@@ -276,12 +285,12 @@ impl Upcall<'_> {
 
     /// Checks that the key is authentic and that the POA's authorizer, if any, permits the request.
     #[inline]
-    fn ask_guard(&self, poa: &Poa, key: &ObjectKey<'_>) -> Result<(), UpcallError> {
+    fn ask_guard(&self, poa: &Poa, id: &[u8]) -> Result<(), UpcallError> {
         if poa.is_forged(self.key) {
             return Err(self.forged());
         }
         let peer = self.incoming.peer.map(Peer::new);
-        Ok(poa.authorize(peer, key.id, self.incoming.operation)?)
+        Ok(poa.authorize(peer, id, self.incoming.operation)?)
     }
 
     #[cold]

@@ -68,8 +68,8 @@ pub use lock::{
     LockReservation,
 };
 pub use schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, Link, LockProtocol, LockUse,
-    Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
+    LockUse, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use crate::assign::Assignment;
 use crate::error::{FileError, Mistakes, ScheduleErrors};
-use crate::schedule::Schedule;
+use crate::schedule::{LaneOrder, Schedule};
 use crate::table::Table;
 use crate::task_sets::{ResourceKind, StepWork};
 
@@ -63,6 +63,8 @@ pub struct LockLane {
     pub priority: i16,
     /// The number of static threads.
     pub threads: u32,
+    /// The order of its waiting requests, if the schedule declares one.
+    pub order: Option<LaneOrder>,
 }
 
 /// An operation with its place among all others.
@@ -211,6 +213,11 @@ impl Assignment {
                 cpu: processor.cpu,
                 priority: self.priorities[lane.band],
                 threads: lane.threads,
+                order: schedule
+                    .lanes
+                    .iter()
+                    .find(|declared| declared.name == lane.name)
+                    .and_then(|declared| declared.order),
             }
         });
         lanes.collect()
@@ -361,6 +368,9 @@ impl fmt::Display for LockFile {
                 writeln!(f, "cpu = {cpu}")?;
             }
             writeln!(f, "priority = {}\nthreads = {}", it.priority, it.threads)?;
+            if let Some(order) = it.order {
+                writeln!(f, "order = {}", BasicString(order.name()))?;
+            }
         }
         for it in &self.operations {
             writeln!(f, "\n[[operation]]\nname = {}", BasicString(&it.name))?;
@@ -505,6 +515,8 @@ impl LockFile {
                     .and_then(|cpu| u32::try_from(cpu).ok()),
                 priority: priority(&table, "priority", mistakes),
                 threads: small(&table, "threads", mistakes),
+                order: (table.word("order", &LaneOrder::NAMES, mistakes))
+                    .map(|order| LaneOrder::ALL[order]),
             });
             table.finish(mistakes);
         }

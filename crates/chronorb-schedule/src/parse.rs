@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{FileError, Mistakes, ScheduleErrors};
 use crate::operations::{RawOperation, merge, read_operations};
 use crate::schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, Link, LockProtocol, Messages, Node,
-    Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
+    Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 use crate::table::{Table, Value, WithSpan, text, unknown};
 use crate::values::{Location, MAX_PRIORITY, MessageLength, corba_priority};
@@ -386,6 +386,7 @@ impl Reader<'_> {
             let mistakes = &mut self.mistakes;
             let threads = table.integer("threads", 1, MAX_THREADS, mistakes);
             let priority = table.integer("priority", 0, MAX_PRIORITY, mistakes);
+            let order = table.word("order", &LaneOrder::NAMES, mistakes);
             table.finish(mistakes);
             let (Some(name), Some(processor)) = (name, processor) else {
                 continue;
@@ -396,6 +397,7 @@ impl Reader<'_> {
                     processor,
                     threads: threads.and_then(|it| u32::try_from(it).ok()).unwrap_or(1),
                     priority: priority.map(corba_priority),
+                    order: order.map(|order| LaneOrder::ALL[order]),
                 });
             }
         }

@@ -125,6 +125,34 @@ pub struct Lane {
     pub threads: u32,
     /// The declared CORBA priority.
     pub priority: Option<i16>,
+    /// The declared order of its waiting requests.
+    pub order: Option<LaneOrder>,
+}
+
+/// The order in which the requests that wait in a lane are served. None interrupts another one, and
+/// the analysis takes all others of the lane for more urgent, which holds for every order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LaneOrder {
+    /// In the order of arrival.
+    Fifo,
+    /// By the earliest deadline.
+    Deadline,
+    /// By the least laxity.
+    Laxity,
+    /// By the greatest criticality, then the least laxity.
+    Urgency,
+}
+
+impl LaneOrder {
+    /// The names in files, in the order of [`ALL`](Self::ALL).
+    pub(crate) const NAMES: [&str; 4] = ["fifo", "deadline", "laxity", "muf"];
+    /// All orders.
+    pub const ALL: [Self; 4] = [Self::Fifo, Self::Deadline, Self::Laxity, Self::Urgency];
+
+    /// Returns the name in files.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// An operation of an interface, or a periodic activity of a client that is no operation.

@@ -443,6 +443,21 @@ fn no_padding_stands_before_elements_that_are_not_there() {
 }
 
 #[test]
+fn octets_are_taken_ahead_up_to_the_end_and_never_over_a_joint() {
+    let arena = Arena::new(0);
+    let mut frame = Frame::new(16, 16);
+    frame.extend_from_slice(&[1, 2, 3]).unwrap();
+    let mut d = frame.decoder(0, Endian::NATIVE, &arena);
+    assert_eq!(d.lookahead(0), Some(&[1, 2, 3][..]));
+    assert_eq!(d.take_ahead(4), None);
+    assert_eq!(d.take_ahead(2), Some(&[1, 2][..]));
+    assert_eq!((d.position(), d.read_u8()), (2, Ok(3)));
+    frame.join(&[4]).unwrap();
+    let mut d = frame.decoder(0, Endian::NATIVE, &arena);
+    assert_eq!((d.take_ahead(1), d.read_u8()), (None, Ok(1)));
+}
+
+#[test]
 fn in_fragments_of_giop_1_1_alignment_is_relative_to_their_header() {
     let mut frame = Frame::new(64, 64);
     frame.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 2]).unwrap();

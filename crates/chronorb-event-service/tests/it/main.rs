@@ -3,6 +3,7 @@
 mod correlation;
 mod filters;
 mod lifecycle;
+mod multicast;
 mod observers;
 mod outboxes;
 mod peers;
@@ -10,3 +11,4 @@ mod statistics;
 mod support;
 mod timers;
 mod validation;
+mod wire;

@@ -9,6 +9,7 @@ use chronorb::config::OrbConfig;
 use chronorb::data::{Any, AnyBuf};
 use chronorb::outbox::OutboxLimits;
 use chronorb::prelude::*;
+use chronorb::transport::multicast::MulticastOptions;
 use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
 use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
@@ -56,7 +57,7 @@ pub(crate) fn everywhere(test: impl Fn(Fixture)) {
 
 /// The ways of dispatching: on the thread that receives an event, on lanes, and on lanes with
 /// outboxes.
-fn dispatchings() -> [ChannelOptions; 3] {
+pub(crate) fn dispatchings() -> [ChannelOptions; 3] {
     let lanes = ChannelOptions {
         lanes: vec![LaneOptions::default(); 2],
         ..ChannelOptions::default()
@@ -248,6 +249,7 @@ pub(crate) fn orb() -> Orb {
     let mut args = endpoint.map(str::to_owned).to_vec();
     let mut config = OrbConfig::read(&mut args).unwrap();
     keep_order(&mut config);
+    config.multicast = MulticastOptions::parse("interface=lo&ttl=0").unwrap();
     Orb::with_config(config).unwrap()
 }
 

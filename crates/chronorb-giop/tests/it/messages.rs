@@ -459,9 +459,11 @@ fn a_plain_result_is_recognised_by_its_octets_alone() {
                         && status == ReplyStatus::NoException
                         && contexts.is_empty();
                     assert_eq!(id, is_plain.then_some(reply.request_id));
+                    assert_eq!(ReplyHeader::is_own_result(frame.as_slice()), is_plain);
                     let end = frame.len() - 1;
                     let part = &frame.as_slice()[..end];
                     assert_eq!(ReplyHeader::id_of_plain_result(header, part), None);
+                    assert!(!ReplyHeader::is_own_result(part));
                     if is_plain {
                         read(&mut frame, |d| {
                             assert_eq!(ReplyHeader::decode(d, version), Ok(reply));

@@ -5,8 +5,9 @@ use chronorb_report::units;
 
 use super::bounds::BoundFigures;
 use super::look_up::SchedulerLookUps;
+use super::one_lane;
 use super::outcome::SchedulingOutcome;
-use super::overload::{DispatchOrder, OverloadFigures};
+use super::overload::{DispatchOrder, FigureSource, OverloadFigures};
 use super::overrun::{LONG_DEADLINE, OverrunRow};
 use super::recompute::RecomputeRow;
 use super::static_service::StaticServiceRow;
@@ -22,6 +23,7 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
         let on_lanes =
             DispatchOrder::FIXED.map(|order| runs_as_simulated(outcome, overload, order));
         claims.extend(on_lanes);
+        claims.push(keeps_critical_on_lanes(outcome, overload));
     }
     if let Some(look_ups) = &outcome.look_ups {
         claims.push(looks_up_flat(look_ups));
@@ -46,6 +48,9 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     if !outcome.overruns.is_empty() {
         claims.extend(contains_overruns(outcome));
     }
+    if !outcome.one_lane.is_empty() {
+        claims.extend(one_lane::claims(outcome));
+    }
     claims
 }
 
@@ -64,6 +69,36 @@ fn keeps_critical(overload: &OverloadFigures) -> Claim {
     Claim::of_paper("Gill and others 2001, abstract", claim)
         .published("guarantees of critical operations hold under overload")
         .holds(Some((missed == 0, measured)))
+}
+
+fn keeps_critical_on_lanes(outcome: &SchedulingOutcome, overload: &OverloadFigures) -> Claim {
+    let claim = "Lanes of two criticalities in the order of MUF: critical operations keep all \
+                 deadlines, except in frames in which a disturbance exceeds the least margin";
+    let order = DispatchOrder::MaximumUrgency;
+    let critical = || {
+        overload
+            .of(order, FigureSource::Measured)
+            .filter(|row| row.critical)
+    };
+    let frames = || overload.frames.iter().filter(|frame| frame.order == order);
+    let missed_in = |round| {
+        critical()
+            .filter(move |row| row.round == round)
+            .any(|row| row.missed > 0)
+    };
+    let unexplained = frames()
+        .filter(|frame| missed_in(frame.round) && frame.disturbance_ns <= frame.margin_ns)
+        .count();
+    let (met, missed) = critical().fold((0, 0), |(met, missed), row| {
+        (met + row.met, missed + row.missed)
+    });
+    let measured = format!(
+        "{met} of {} critical deadlines met in {} frames, {unexplained} frames unexplained",
+        met + missed,
+        frames().count(),
+    );
+    let holds = met > 0 && unexplained == 0;
+    Claim::aim(claim).holds(outcome.real_time.then_some((holds, measured)))
 }
 
 fn simulates_as_expected(overload: &OverloadFigures) -> Claim {
@@ -255,7 +290,7 @@ const NEARLY: f64 = 1.5;
 pub(super) mod tests {
     use super::super::bounds::tests::figures;
     use super::super::look_up::TableLookUps;
-    use super::super::overload::{FigureSource, FrameRow, simulated};
+    use super::super::overload::{FrameRow, simulated};
     use super::super::plan::SchedulingPlan;
     use super::super::threads::{CancellationRow, SegmentCostRow};
     use super::*;
@@ -266,7 +301,7 @@ pub(super) mod tests {
     /// An outcome of which all claims hold: lanes behave as the simulator.
     pub(in super::super) fn outcome() -> SchedulingOutcome {
         let mut overload = simulated().unwrap();
-        for order in DispatchOrder::FIXED {
+        for order in DispatchOrder::ON_LANES {
             let rows = overload.of(order, FigureSource::Simulated).cloned();
             let rows = rows.map(|mut row| {
                 (row.source, row.round) = (FigureSource::Measured, 1);
@@ -296,6 +331,7 @@ pub(super) mod tests {
             recomputed: recomputed(),
             segments: Some(segments()),
             static_service: static_service(),
+            one_lane: one_lane::tests::rows(),
         }
     }
 
@@ -395,7 +431,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 15]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 18]);
     }
 
     #[test]
@@ -422,8 +458,8 @@ pub(super) mod tests {
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
         (row.above, row.unexplained) = (3, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
-        assert_eq!(verdicts(&outcome)[9..11], [Verdict::Missed; 2]);
-        let claim = &outcome.claims()[10];
+        assert_eq!(verdicts(&outcome)[10..12], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[11];
         assert!(
             claim
                 .measured
@@ -441,7 +477,7 @@ pub(super) mod tests {
         segments.cancellations[2].latency_ns = 10_000_001;
         outcome.static_service[2].median_ns = 991.0;
         let verdicts = verdicts(&outcome);
-        for number in [5, 6, 7, 8, 11] {
+        for number in [6, 7, 8, 9, 12] {
             assert_eq!(verdicts[number], Verdict::Missed, "claim {number}");
         }
     }
@@ -451,7 +487,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 10, 12, 13, 14] {
+        for lanes in [2, 3, 4, 11, 13, 14, 15, 16, 17] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chronorb::prelude::SystemExceptionKind;
+use chronorb::rtcorba::{RtCurrent, TimeConstraint};
 use chronorb_rt::{Monotonic, Policy, sleep_until};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub(super) struct TaskJobs {
     pub(super) cost: Duration,
     /// The processor time of the first job, if that is another one.
     pub(super) first_cost: Option<Duration>,
+    /// The deadline from the release, and the criticality, which travel with each call.
+    pub(super) constraint: Option<(Duration, i16)>,
 }
 
 /// The jobs of a run, by task.
@@ -69,9 +72,10 @@ pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
         }
         Ok(work)
     };
+    let current = orb.rt_current();
     let run = |work: &mut Work, task: usize, order: &ReleaseOrder| {
         let jobs = order.tasks.get(task).copied().unwrap_or_default();
-        jobs.run(work, Monotonic::from_nanos(order.start_ns))
+        jobs.run(work, &current, Monotonic::from_nanos(order.start_ns))
     };
     with_callers(spec.references.len(), connect, run, |callers| {
         process::tell(&Ready {})?;
@@ -89,12 +93,25 @@ pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
 impl TaskJobs {
     /// Calls at each release, or as soon as the job before has ended. Returns whether this thread
     /// has a real-time priority, and the jobs.
-    fn run(&self, work: &Work, start: Monotonic) -> Result<(bool, Vec<JobTime>), LabError> {
+    fn run(
+        &self,
+        work: &Work,
+        current: &RtCurrent,
+        start: Monotonic,
+    ) -> Result<(bool, Vec<JobTime>), LabError> {
         let mut jobs = Vec::with_capacity(self.jobs as usize);
         let mut release = start + self.offset;
         for job in 0..self.jobs {
             sleep_until(release);
             let first = self.first_cost.filter(|_| job == 0);
+            let _until = self.constraint.map(|(deadline, criticality)| {
+                current.constrain(TimeConstraint {
+                    deadline: deadline.saturating_sub(Monotonic::now().since(release)),
+                    execution: self.cost,
+                    criticality,
+                    importance: 0,
+                })
+            });
             let end_ns = compute(work, first.unwrap_or(self.cost))?;
             jobs.push(JobTime {
                 response_ns: end_ns.unwrap_or(0).saturating_sub(release.as_nanos()),

@@ -25,6 +25,8 @@ pub(super) struct LaneFleet {
     client: Child,
     cpus: Cpus,
     tasks: Vec<Task>,
+    /// Whether calls carry deadlines.
+    is_constrained: bool,
 }
 
 /// The costs of a job beside its own computing, as calls on an idle server show them.
@@ -53,6 +55,30 @@ impl LaneFleet {
         let spec = server_spec(tasks, lock_memory, ServantSpec::Work);
         let (server, serving) = Child::start("server", SERVER, &spec)?;
         Self::connect(tasks, lock_memory, server, &serving)
+    }
+
+    /// Starts a server whose lanes have an order, and a client whose calls carry deadlines.
+    pub(super) fn start_in_order(
+        tasks: &[Task],
+        lock_memory: bool,
+        order: &str,
+    ) -> Result<Self, LabError> {
+        let mut spec = server_spec(tasks, lock_memory, ServantSpec::Work);
+        let order = ["-ORBLaneOrder", order].map(str::to_owned);
+        spec.options.extend(order);
+        let (server, serving) = Child::start("server", SERVER, &spec)?;
+        let fleet = Self::connect(tasks, lock_memory, server, &serving)?;
+        Ok(Self {
+            is_constrained: true,
+            ..fleet
+        })
+    }
+
+    /// Shortens the computing of each job by the processor time of a call.
+    pub(super) fn include_call(&mut self, costs: CallCosts) {
+        for task in &mut self.tasks {
+            task.cost = task.cost.saturating_sub(costs.processor).max(1);
+        }
     }
 
     /// Starts a server with a policy for overruns of the first task, whose budget is its cost and a
@@ -95,6 +121,7 @@ impl LaneFleet {
             client,
             cpus,
             tasks: tasks.to_vec(),
+            is_constrained: false,
         })
     }
 
@@ -106,6 +133,7 @@ impl LaneFleet {
             jobs: calls,
             cost: CALIBRATION_COST,
             first_cost: None,
+            constraint: self.is_constrained.then_some((CALIBRATION_PERIOD, 0)),
         };
         let before = usage::of(self.server.id());
         let (_, mut tasks) = self.release(vec![jobs], CALIBRATION_PERIOD * calls)?;
@@ -155,6 +183,10 @@ impl LaneFleet {
                     .unwrap_or(1),
                 cost: Duration::from_nanos(task.cost),
                 first_cost: None,
+                constraint: self.is_constrained.then(|| {
+                    let deadline = Duration::from_nanos(task.deadline);
+                    (deadline, i16::from(task.criticality))
+                }),
             });
         tasks.collect()
     }

@@ -3,8 +3,9 @@
 //! [`Scheduling`] runs the overload of TAO's scheduling test in the simulator, by four disciplines,
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
-//! look-up, and has an operation exceed its budget under each policy for overruns. It measures
-//! the scheduling service of TAO, distributable threads, and the static scheduling service.
+//! look-up, has an operation exceed its budget under each policy for overruns, and serves one lane
+//! by arrival and by deadlines. It measures the scheduling service of TAO, distributable threads,
+//! and the static scheduling service.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -16,6 +17,7 @@ mod client;
 mod fleet;
 mod look_up;
 mod nodes;
+mod one_lane;
 mod outcome;
 mod overload;
 mod overrun;
@@ -36,6 +38,7 @@ pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
 pub use look_up::{SchedulerLookUps, TableLookUps};
+pub use one_lane::OneLaneRow;
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
 pub use overrun::OverrunRow;
@@ -71,7 +74,7 @@ impl Experiment for Scheduling {
         let memory_locked = may_lock_memory();
         let one_cpu = !Cpus::of_this_process()?.are_several();
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
-        let mut overruns = Vec::new();
+        let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
         let (mut recomputed, mut segments, mut static_service) = (Vec::new(), None, Vec::new());
         let mut real_time = true;
         let (environment, ()) = observed(|| {
@@ -104,6 +107,9 @@ impl Experiment for Scheduling {
             if plan.has(SchedulingPart::Overrun) {
                 real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
             }
+            if plan.has(SchedulingPart::OneLane) {
+                real_time &= one_lane::measure(plan, memory_locked, &watch, &mut one_lane)?;
+            }
             Ok(())
         })?;
         Ok(SchedulingOutcome {
@@ -119,6 +125,7 @@ impl Experiment for Scheduling {
             recomputed,
             segments,
             static_service,
+            one_lane,
         })
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
 use super::look_up::SchedulerLookUps;
+use super::one_lane::OneLaneRow;
 use super::overload::OverloadFigures;
 use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
@@ -48,6 +49,9 @@ pub struct SchedulingOutcome {
     /// The costs of the static scheduling service; none if they were not measured.
     #[serde(skip)]
     pub static_service: Vec<StaticServiceRow>,
+    /// The frames on one lane; none if they were not run.
+    #[serde(skip)]
+    pub one_lane: Vec<OneLaneRow>,
 }
 
 impl SchedulingOutcome {
@@ -108,6 +112,7 @@ impl SchedulingOutcome {
             plain_data(&self.static_service),
         );
         add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
+        add(SchedulingPart::OneLane, "frame", plain_data(&self.one_lane));
         rows
     }
 }

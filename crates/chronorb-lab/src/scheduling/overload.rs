@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chronorb_sched::{
-    AnalysisError, Discipline, JobCounts, Simulation, SimulationResult, Task, Time, simulate,
+    AnalysisError, Discipline, JobCounts, JobPreemption, Simulation, SimulationResult, Task, Time,
+    simulate,
 };
 use serde::Serialize;
 
 use super::SchedulingPlan;
 use super::fleet::{CallCosts, LaneFleet, LaneRun};
-use super::sets::{TaskSet, overload, overload_by_criticality};
+use super::sets::{TaskSet, overload, overload_by_criticality, overload_of_two_levels};
 use crate::error::LabError;
 use crate::named::by_name;
 use crate::watch::Watch;
@@ -47,6 +48,14 @@ impl DispatchOrder {
     /// The orders that lanes with fixed priorities can have.
     pub(super) const FIXED: [Self; 2] = [Self::RateMonotonic, Self::CriticalityFirst];
 
+    /// The orders of frames on lanes: the fixed ones, and that of two lanes by criticality, in each
+    /// of which the least laxity is first.
+    pub(super) const ON_LANES: [Self; 3] = [
+        Self::RateMonotonic,
+        Self::CriticalityFirst,
+        Self::MaximumUrgency,
+    ];
+
     /// Returns the name in reports.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -71,6 +80,7 @@ impl DispatchOrder {
     fn set(self) -> TaskSet {
         match self {
             Self::CriticalityFirst => overload_by_criticality(),
+            Self::MaximumUrgency => overload_of_two_levels(),
             _ => overload(),
         }
     }
@@ -206,11 +216,14 @@ pub(super) fn measure(
     figures: &mut OverloadFigures,
 ) -> Result<bool, LabError> {
     let mut real_time = true;
-    for order in DispatchOrder::FIXED {
+    for order in DispatchOrder::ON_LANES {
         watch.begin(&format!("overload on lanes, {}", order.title()));
         let set = shortened(order.set());
         let tasks = set.plain();
-        let mut fleet = LaneFleet::start(&tasks, lock_memory)?;
+        let mut fleet = match order {
+            DispatchOrder::MaximumUrgency => LaneFleet::start_in_order(&tasks, lock_memory, "muf")?,
+            _ => LaneFleet::start(&tasks, lock_memory)?,
+        };
         let costs = fleet.calibrate(plan.calibration)?;
         figures.call_cost_ns = figures.call_cost_ns.max(costs.processor);
         let expected = ExpectedFrame::of(&tasks, order, costs).map_err(simulating())?;
@@ -246,9 +259,19 @@ impl ExpectedFrame {
     fn of(tasks: &[Task], order: DispatchOrder, costs: CallCosts) -> Result<Self, AnalysisError> {
         let tasks = tasks.iter().map(|task| task.with_overhead(costs.processor));
         let tasks: Vec<_> = tasks.collect::<Result<_, _>>()?;
-        let result = frame(&tasks, order, true)?;
+        let result = match order {
+            DispatchOrder::MaximumUrgency => {
+                // A request is not interrupted for another one of its lane.
+                let rules = Simulation {
+                    preemption: JobPreemption::BetweenLevels,
+                    ..rules(&tasks, order, true)
+                };
+                simulate(&tasks, &rules, |_, _| 0)?
+            }
+            _ => frame(&tasks, order, true)?,
+        };
         Ok(Self {
-            margin: margin(&tasks, &result),
+            margin: margin(&tasks, order, &result),
             counts: result.tasks,
         })
     }
@@ -278,18 +301,24 @@ fn frame(
     order: DispatchOrder,
     record: bool,
 ) -> Result<SimulationResult, AnalysisError> {
+    simulate(tasks, &rules(tasks, order, record), |_, _| 0)
+}
+
+/// Returns the rules of a frame.
+fn rules(tasks: &[Task], order: DispatchOrder, record: bool) -> Simulation {
     let shortest = tasks.iter().map(|task| task.period).min().unwrap_or(1);
-    let rules = Simulation {
+    Simulation {
         discipline: order.discipline(),
         quantum: shortest / 50,
         record,
         ..Simulation::new(shortest * 20)
-    };
-    simulate(tasks, &rules, |_, _| 0)
+    }
 }
 
-/// Returns the least time between the end of a job and its deadline.
-fn margin(tasks: &[Task], result: &SimulationResult) -> Time {
+/// Returns the least time between the end of a job and its deadline; under MUF, of a critical one.
+fn margin(tasks: &[Task], order: DispatchOrder, result: &SimulationResult) -> Time {
+    let counts =
+        |task: usize| order != DispatchOrder::MaximumUrgency || tasks[task].criticality > 0;
     let mut jobs: BTreeMap<(usize, u64), (Time, Time)> = BTreeMap::new();
     for slice in &result.slices {
         let (computed, end) = jobs.entry((slice.task, slice.job)).or_default();
@@ -298,7 +327,7 @@ fn margin(tasks: &[Task], result: &SimulationResult) -> Time {
     }
     let ended = jobs
         .into_iter()
-        .filter(|((task, _), (computed, _))| *computed == tasks[*task].cost);
+        .filter(|((task, _), (computed, _))| counts(*task) && *computed == tasks[*task].cost);
     let distances = ended.map(|((task, job), (_, end))| {
         let task = &tasks[task];
         end.abs_diff(job * task.period + task.deadline)
@@ -397,6 +426,21 @@ mod tests {
             let expected = ExpectedFrame::of(&tasks, order, CallCosts::default()).unwrap();
             assert!(expected.margin >= 400_000, "{order}: {}", expected.margin);
         }
+    }
+
+    #[test]
+    fn muf_on_lanes_keeps_critical_deadlines_without_interrupting_requests() {
+        let set = shortened(DispatchOrder::MaximumUrgency.set());
+        let tasks = set.plain();
+        let order = DispatchOrder::MaximumUrgency;
+        let expected = ExpectedFrame::of(&tasks, order, CallCosts::default()).unwrap();
+        let critical = tasks.iter().zip(&expected.counts);
+        let critical = critical.filter(|(task, _)| task.criticality > 0);
+        let sums = critical.fold((0, 0), |(met, missed), (_, counts)| {
+            (met + counts.met, missed + counts.missed)
+        });
+        assert_eq!(sums, (36, 0));
+        assert!(expected.margin >= 400_000, "{}", expected.margin);
     }
 
     #[test]

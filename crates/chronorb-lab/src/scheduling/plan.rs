@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::fleet::{CALIBRATION_PERIOD, LEAD};
+use super::one_lane;
 use super::overload::FRAME;
 use super::{overrun, threads};
 use crate::named::by_name;
@@ -33,11 +34,14 @@ pub enum SchedulingPart {
     /// An operation that exceeds its budget, with and without a policy.
     #[serde(rename = "x11")]
     Overrun,
+    /// One lane in the order of arrival and in that of deadlines.
+    #[serde(rename = "x13")]
+    OneLane,
 }
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Overload,
         Self::LookUp,
         Self::Recompute,
@@ -45,6 +49,7 @@ impl SchedulingPart {
         Self::Responses,
         Self::StaticService,
         Self::Overrun,
+        Self::OneLane,
     ];
 }
 
@@ -64,6 +69,8 @@ pub struct SchedulingPlan {
     pub run: Duration,
     /// The frames with an overrun, for each policy.
     pub overruns: u32,
+    /// The frames on one lane, for each order and deadline.
+    pub one_lane: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
     /// The computations of each number of operations by the scheduling service.
@@ -83,7 +90,7 @@ impl SchedulingPlan {
             batches: 100,
             calls: 1_000,
             cancellations: 200,
-            ..Self::of(20, 10, Duration::from_secs(1), 10, 500)
+            ..Self::of(20, 10, Duration::from_secs(1), 10, 25, 500)
         }
     }
 
@@ -93,23 +100,31 @@ impl SchedulingPlan {
             batches: 20,
             calls: 500,
             cancellations: 50,
-            ..Self::of(5, 2, Duration::from_millis(500), 3, 200)
+            ..Self::of(5, 2, Duration::from_millis(500), 3, 5, 200)
         }
     }
 
     /// Returns the least that runs every part, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
-        Self::of(1, 1, Duration::from_millis(100), 1, 10)
+        Self::of(1, 1, Duration::from_millis(100), 1, 1, 10)
     }
 
-    fn of(frames: u32, rounds: u32, run: Duration, overruns: u32, calibration: u32) -> Self {
+    fn of(
+        frames: u32,
+        rounds: u32,
+        run: Duration,
+        overruns: u32,
+        one_lane: u32,
+        calibration: u32,
+    ) -> Self {
         Self {
             parts: SchedulingPart::ALL.to_vec(),
             frames,
             rounds,
             run,
             overruns,
+            one_lane,
             calibration,
             computations: 1,
             batches: 1,
@@ -125,10 +140,12 @@ impl SchedulingPlan {
     /// Returns about the length of a run.
     pub(super) fn length(&self) -> Duration {
         let calibration = CALIBRATION_PERIOD * self.calibration + AROUND;
-        let overload = (calibration + (FRAME * 2 + LEAD) * self.frames) * 2;
+        let overload = (calibration + (FRAME * 2 + LEAD) * self.frames) * 3;
         let responses = (calibration + (self.run + LEAD) * (self.rounds * 2)) * 3;
         let overruns = (AROUND + (overrun::FRAME * 2 + LEAD) * self.overruns) * 3;
+        let one_lane = (calibration + (one_lane::FRAME * 2 + LEAD) * self.one_lane) * 4;
         let parts = [
+            (SchedulingPart::OneLane, one_lane),
             (SchedulingPart::Overload, overload),
             (SchedulingPart::LookUp, AROUND),
             (SchedulingPart::Recompute, COMPUTATION * self.computations),

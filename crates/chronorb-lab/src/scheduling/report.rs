@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::bounds::{BoundFigures, BoundRow, FirstRelease};
 use super::look_up::{SchedulerLookUps, TableLookUps};
+use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
@@ -23,6 +24,7 @@ impl Findings for SchedulingOutcome {
             self.bounds.as_ref().map(bound_finding),
             tables::static_finding(&self.static_service),
             (!self.overruns.is_empty()).then(|| overrun_finding(&self.overruns)),
+            (!self.one_lane.is_empty()).then(|| one_lane::finding(&self.one_lane)),
         ];
         let first = parts.into_iter().flatten().next();
         first.map_or_else(
@@ -93,6 +95,11 @@ impl Findings for SchedulingOutcome {
             let (chart, table) = (overrun_chart(&self.overruns), overrun_table(&self.overruns));
             let finding = capitalised(&overrun_finding(&self.overruns));
             document = document.part(finding, [chart], [table]);
+        }
+        if !self.one_lane.is_empty() {
+            let rows = &self.one_lane;
+            let finding = capitalised(&one_lane::finding(rows));
+            document = document.part(finding, [one_lane::chart(rows)], [one_lane::table(rows)]);
         }
         end(
             document,
@@ -465,8 +472,10 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
              low ones have high importance, which breaks ties. Late jobs go on. On lanes all times \
              are a tenth: a frame of {} is followed by a rest, so real-time throttling ({}) does \
              not stop it. Its simulation includes the {} of a call. MLF and MUF compare laxities \
-             at releases, at ends, and each ms. They are simulated only, because Linux cannot \
-             dispatch by laxity.",
+             at releases, at ends, and each ms. Linux cannot dispatch by laxity, so MLF is only \
+             simulated. MUF on lanes has a lane for each criticality, whose waiting requests are \
+             in the order of laxity. A request that is being served is not interrupted for another \
+             one of its lane; the simulation of these frames does the same.",
             units::setting(FRAME),
             outcome.environment.real_time_throttling,
             nanos(overload.call_cost_ns),
@@ -501,6 +510,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
              compares a budget at its ticks."
                 .to_owned(),
         );
+    }
+    if !outcome.one_lane.is_empty() {
+        notes.push(one_lane::NOTE.to_owned());
     }
     notes.push(rights::memory("client and server", outcome.memory_locked));
     notes

@@ -73,6 +73,15 @@ pub(super) fn overload_by_criticality() -> TaskSet {
     set
 }
 
+/// Returns the overload with a priority for each criticality.
+pub(super) fn overload_of_two_levels() -> TaskSet {
+    let mut set = overload();
+    for (_, task) in &mut set.tasks {
+        task.priority = 1 + u32::from(task.criticality > 0);
+    }
+    set
+}
+
 /// Returns the sets that are analysed, simulated and measured.
 pub(super) fn analysed() -> [TaskSet; 3] {
     let four = [(10, 50), (15, 100), (20, 200), (100, 1000)];

@@ -56,8 +56,7 @@ use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
 pub(super) use upkeep::drop_connection;
-pub(crate) use upkeep::forget_orb;
-use upkeep::{close_unused, make_room, tidy};
+use upkeep::{close_unused, forget_orb, make_room, tidy};
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -460,6 +459,8 @@ fn establish_at(
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let binding = Rc::new(prepare(key, target, forwarded, selection, deadline)?);
+    let core = binding.target.core();
+    core.client.forget.get_or_init(|| forget_orb);
     if binding.rebind == RebindMode::NoReconnect {
         binding.connection.keep();
     }

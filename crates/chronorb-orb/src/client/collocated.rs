@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use chronorb_cdr::{Arena, Encoder, Endian, Frame};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
-    minor, start_message,
+    CompletionStatus, MessageHeader, MessageType, ReplyHeader, SystemException,
+    SystemExceptionKind, Version, minor, start_message,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
-use super::request::{Arguments, read_plain_reply, read_reply};
+use super::request::{Arguments, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::failure::because;
@@ -365,11 +365,16 @@ fn marshal(
 
 /// The outcome in the reply in the scope's frame.
 fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
+    if ReplyHeader::is_own_result(scope.reply.as_slice()) {
+        return Ok(Outcome::Answer(ReplyBody {
+            exception: false,
+            body: ReplyHeader::RESULT_AT,
+            endian: Endian::NATIVE,
+            text: text_within(),
+        }));
+    }
     let parts = scope.reply_parts();
     let message = MessageHeader::parse(parts.0.as_slice()).map_err(|_| MALFORMED)?;
-    if let Some(answer) = read_plain_reply(parts.0, message, text_within(), REQUEST_ID) {
-        return Ok(Outcome::Answer(answer));
-    }
     let outcome = read_reply(parts, message, text_within(), REQUEST_ID)
         .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))?;
     outcome.ok_or(MALFORMED)

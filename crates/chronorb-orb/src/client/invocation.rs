@@ -99,13 +99,29 @@ fn call_here(
         limits,
     )? {
         LocalCall::Done(result) => Ok(Some(result)),
-        unserved => {
-            let key = BindingKey::of_calls(object, priority);
-            let call = call.insert(Invocation::new(key, deadline, attempt));
-            call.is_at_original = false;
-            call.leave_process(unserved).map(|()| None)
+        LocalCall::ByTransport => leave_process(call, object, attempt, limits, None).map(|()| None),
+        LocalCall::Forwarded(target) => {
+            leave_process(call, object, attempt, limits, Some(target)).map(|()| None)
         }
     }
+}
+
+/// Begins the state of a call that has to use the transport, after attempts within the process,
+/// perhaps to an object to which it was forwarded.
+#[cold]
+#[inline(never)]
+fn leave_process(
+    call: &mut Option<Invocation>,
+    object: &Object,
+    attempt: Attempt,
+    (priority, deadline): (Option<Priority>, Deadline),
+    target: Option<Object>,
+) -> Result<(), SystemException> {
+    let key = BindingKey::of_calls(object, priority);
+    let call = call.insert(Invocation::new(key, deadline, attempt));
+    call.is_at_original = false;
+    call.has_waited.set(true);
+    target.map_or(Ok(()), |target| binding::forward(key, target, deadline))
 }
 
 /// Sends the request of a oneway operation. Returns `false`, without sending it, if the policy
@@ -124,7 +140,7 @@ pub(crate) fn invoke_oneway(
 }
 
 /// Sends the request of a oneway operation as [`invoke_oneway`] does, for any thread.
-#[inline]
+#[inline(always)]
 pub(super) fn send_oneway(
     object: &Object,
     scope: &mut Scope,
@@ -367,18 +383,11 @@ impl Invocation {
         let attempt = &mut self.attempt;
         match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
             LocalCall::Done(result) => Ok(Some(result)),
-            unserved => self.leave_process(unserved).map(|()| None),
-        }
-    }
-
-    /// Prepares the first attempt by the transport, after attempts within the process.
-    #[cold]
-    #[inline(never)]
-    fn leave_process(&self, after: LocalCall) -> Result<(), SystemException> {
-        self.has_waited.set(true);
-        match after {
-            LocalCall::Forwarded(target) => binding::forward(self.key, target, self.deadline.get()),
-            LocalCall::ByTransport | LocalCall::Done(_) => Ok(()),
+            LocalCall::Forwarded(target) => {
+                binding::forward(self.key, target, self.deadline.get())?;
+                Ok(None)
+            }
+            LocalCall::ByTransport => Ok(None),
         }
     }
 

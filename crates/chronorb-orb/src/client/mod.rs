@@ -20,7 +20,6 @@ mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
-pub(crate) use binding::forget_orb;
 pub(crate) use collocated::direct;
 pub(crate) use connection::ClientState;
 pub(crate) use explicit::bind_explicitly;

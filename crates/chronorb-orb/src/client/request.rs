@@ -20,7 +20,7 @@ use super::attempt::{DISCARDED, Outcome};
 use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
-use crate::gather;
+use crate::gather::{self, OmittedOctets};
 use crate::rtcorba::scheduling;
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::{outgoing, sends_context};
@@ -54,18 +54,18 @@ pub(super) fn marshal(
         None => prepare_header(binding, frame, operation, request_id, may_be_kept)?,
     };
     let body_start = frame.len();
+    let mut omitted = OmittedOctets::default();
     let mut encoder = encoder(binding, frame);
-    let left_out = if connection.gathering().is_some() {
-        gather::write(&mut encoder, arguments)?
-    } else {
-        arguments(&mut encoder)?;
-        0
-    };
-    if encoder.position() == body_start && left_out == 0 {
-        encoder.truncate(header_end);
+    if connection.gathering().is_some() {
+        encoder = gather::omitting(encoder, &mut omitted);
+    }
+    arguments(&mut encoder)?;
+    drop(encoder);
+    if frame.len() == body_start && omitted.0 == 0 {
+        frame.truncate(header_end);
     }
     finish_message(frame);
-    Ok((body_start, left_out))
+    Ok((body_start, omitted.0))
 }
 
 /// Writes the header of a request as [`write_header`] does, and keeps it for later requests.
@@ -442,7 +442,8 @@ impl PreparedHeaders {
 
     /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a
     /// body. Returns the position of the padding; `None` if the header was not kept.
-    #[inline]
+    // With two callers it would no longer be inlined into the path of all calls.
+    #[inline(always)]
     fn write(
         &self,
         operation: &Operation,

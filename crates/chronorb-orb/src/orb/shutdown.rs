@@ -28,8 +28,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         core.main.close();
         core.lane_ended();
     }
-    client::forget_orb(core.number);
-    core.client.leave();
+    core.client.leave(core.number);
     if !wait {
         return Ok(());
     }

@@ -49,12 +49,22 @@ impl IntoServant for &Servant {
     }
 }
 
-/// The servant of one request, until it is dropped.
+/// A servant that was made for one request, until it is dropped.
 pub(crate) enum RequestServant<'p> {
     /// A servant of the active object map.
     Active(ActiveRef<'p>),
     /// One that the POA does not remember.
     Transient(TransientServant<'p>),
+}
+
+/// The servant that a request calls. Both kinds stay where they were found, because moving them
+/// costs the path of a request more than a reference.
+#[derive(Clone, Copy)]
+pub(crate) enum RequestTarget<'r> {
+    /// A servant of the active object map.
+    Active(&'r ActiveRef<'r>),
+    /// One that the POA does not remember.
+    Transient(&'r TransientServant<'r>),
 }
 
 /// A default servant, or one that a locator has given.
@@ -87,8 +97,18 @@ struct LocatorServant<'p> {
 }
 
 impl RequestServant<'_> {
+    #[cold]
+    pub(crate) fn target(&self) -> RequestTarget<'_> {
+        match self {
+            Self::Active(active) => RequestTarget::Active(active),
+            Self::Transient(passing) => RequestTarget::Transient(passing),
+        }
+    }
+}
+
+impl<'r> RequestTarget<'r> {
     #[inline]
-    pub(crate) fn servant(&self) -> &dyn Skeleton {
+    pub(crate) fn servant(self) -> &'r dyn Skeleton {
         match self {
             Self::Active(active) => &*active.servant,
             Self::Transient(passing) => &**passing.shared(),
@@ -96,7 +116,7 @@ impl RequestServant<'_> {
     }
 
     #[inline]
-    pub(crate) fn id(&self) -> &ObjectId {
+    pub(crate) fn id(self) -> &'r ObjectId {
         match self {
             Self::Active(active) => &active.id,
             Self::Transient(passing) => &passing.id,
@@ -106,7 +126,7 @@ impl RequestServant<'_> {
     /// Notes that the calling thread serves a request for it, for
     /// [`PoaCurrent`](super::PoaCurrent).
     #[inline(always)]
-    pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> InvocationGuard {
+    pub(crate) fn begin(self, core: &Core, poa: &Poa) -> InvocationGuard {
         match self {
             Self::Active(active) => InvocationGuard::active(core, poa, active.key()),
             Self::Transient(passing) => passing.begin(poa),

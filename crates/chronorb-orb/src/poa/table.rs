@@ -303,7 +303,7 @@ impl Poa {
     }
 
     /// As [`find`](Self::find), for callers that have entered the epoch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_within(
         &self,
         reading: &EpochGuard,

@@ -96,15 +96,14 @@ impl OwnPriority {
 /// Gives a thread the priority of one request, and takes it back when dropped, with whatever the
 /// servant has set meanwhile.
 pub(crate) struct PriorityGuard {
-    own: Option<Priority>,
+    own: OwnPriority,
     during: Option<Priority>,
     /// Set where the request is within another one, or has another priority than the thread.
     outer: Option<Outer>,
-    /// The scheduling that the thread was made with.
-    made_with: Option<Scheduling>,
 }
 
 /// The state of a thread before a request.
+#[derive(Clone, Copy)]
 struct Outer {
     /// The previous scheduling of the thread, if the request's native priority differs from it.
     native: Option<Scheduling>,
@@ -114,7 +113,7 @@ struct Outer {
 
 impl PriorityGuard {
     /// Enters a request with the priority `wanted`, if it has one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(
         core: &Core,
         own: &OwnPriority,
@@ -129,30 +128,32 @@ impl PriorityGuard {
         let during = wanted.or(own.priority);
         PRIORITY.set(during);
         Ok(Self {
-            own: own.priority,
+            own: *own,
             during,
             outer,
-            made_with: own.scheduling,
         })
     }
+}
 
-    /// Takes back what the request, or its servant, has changed.
-    #[cold]
-    #[inline(never)]
-    fn restore(&self, present: Option<Priority>) {
-        let before = BEFORE.get();
-        // It may have set another one, and then this one again.
-        let changed = present != self.during || before.is_some();
-        let (native, outer) = match &self.outer {
-            Some(outer) => (outer.native, outer.before),
-            None => (None, None),
-        };
-        BEFORE.set(outer);
-        if changed || native.is_some() {
-            // The thread had this scheduling before, so that it is permitted.
-            let before = native.or(self.made_with).or(before);
-            let _ = before.map(set_current);
-        }
+/// Takes back what a request has changed, or its servant: then the `present` priority is another
+/// one than it had.
+///
+/// The guard is passed in parts, so that it needs no place in memory where this is not called.
+#[cold]
+#[inline(never)]
+fn restore(made_with: Option<Scheduling>, outer: Option<Outer>, is_other: bool) {
+    let before = BEFORE.get();
+    // It may have set another one, and then this one again.
+    let changed = is_other || before.is_some();
+    let (native, outer) = match outer {
+        Some(outer) => (outer.native, outer.before),
+        None => (None, None),
+    };
+    BEFORE.set(outer);
+    if changed || native.is_some() {
+        // The thread had this scheduling before, so that it is permitted.
+        let before = native.or(made_with).or(before);
+        let _ = before.map(set_current);
     }
 }
 
@@ -189,11 +190,11 @@ impl Outer {
 }
 
 impl Drop for PriorityGuard {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        let present = PRIORITY.replace(self.own);
-        if present != self.during || self.outer.is_some() || BEFORE.get().is_some() {
-            self.restore(present);
+        let is_other = PRIORITY.replace(self.own.priority) != self.during;
+        if is_other || self.outer.is_some() || BEFORE.get().is_some() {
+            restore(self.own.scheduling, self.outer, is_other);
         }
     }
 }

@@ -10,7 +10,9 @@ use super::ScheduleTable;
 use super::load::{LoadedSchedule, StartError, priority_of};
 use crate::core::Core;
 use crate::failure;
-use crate::rtcorba::{LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, ThreadpoolId};
+use crate::rtcorba::{
+    LaneOrder, LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, ThreadpoolId,
+};
 use crate::server::ServerPool;
 
 /// The schedule that an ORB has started with.
@@ -119,11 +121,20 @@ fn spec_of(lanes: &[&LockLane]) -> PoolSpec {
         let count = threads.entry(lane.priority).or_default();
         *count = count.saturating_add(lane.threads);
     }
+    let order_of = |priority| {
+        let mut lanes = lanes.iter().filter(|lane| lane.priority == priority);
+        lanes.find_map(|lane| lane.order)
+    };
     let lanes_of_pool = threads.into_iter().map(|(priority, threads)| LaneSpec {
         priority: Some(priority_of(priority)),
         static_threads: threads.max(1),
         dynamic_threads: 0,
-        order: None,
+        order: order_of(priority).map(|order| match order {
+            chronorb_schedule::LaneOrder::Fifo => LaneOrder::Fifo,
+            chronorb_schedule::LaneOrder::Deadline => LaneOrder::Deadline,
+            chronorb_schedule::LaneOrder::Laxity => LaneOrder::Laxity,
+            chronorb_schedule::LaneOrder::Urgency => LaneOrder::Urgency,
+        }),
     });
     PoolSpec {
         lanes: lanes_of_pool.collect(),

@@ -598,7 +598,7 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Finds the target and calls it, or forwards the request.
-    #[inline]
+    #[inline(always)]
     fn serve(
         &self,
         arena: &'a Arena,

@@ -1,7 +1,7 @@
 //! The analysis of schedules, and their assignment.
 
 use chronorb_sched::Response;
-use chronorb_schedule::{FACTOR_UNIT, LockFile, ScheduleError};
+use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, ScheduleError};
 
 use crate::schedule;
 
@@ -88,6 +88,52 @@ fn a_lock_file_with_mistakes_is_refused() {
             .expect_err(text)
             .to_string();
         assert!(errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
+fn the_order_of_a_lane_is_in_the_lock_file() {
+    let it = schedule(
+        r#"
+        [[processor]]
+        name = "cpu"
+        [[lane]]
+        name = "ordered"
+        processor = "cpu"
+        order = "muf"
+        [[lane]]
+        name = "plain"
+        processor = "cpu"
+        [[operation]]
+        name = "A::b"
+        wcet = "1 ms"
+        period = "10 ms"
+        lane = "ordered"
+        [[operation]]
+        name = "A::c"
+        wcet = "1 ms"
+        period = "20 ms"
+        lane = "plain"
+        "#,
+    );
+    let lock = it.assign().unwrap().lock_file(&it);
+    let orders = lock
+        .lanes
+        .iter()
+        .map(|lane| (lane.name == "ordered", lane.order));
+    let orders: Vec<_> = orders.collect();
+    assert!(
+        orders.contains(&(true, Some(LaneOrder::Urgency))),
+        "{orders:?}"
+    );
+    assert!(orders.contains(&(false, None)), "{orders:?}");
+    assert_eq!(LockFile::parse("x.rt.lock", &lock.to_string()), Ok(lock));
+    for order in LaneOrder::ALL {
+        let text = format!(
+            "[[processor]]\nname = \"cpu\"\n[[lane]]\nname = \"a\"\norder = \"{}\"",
+            order.name()
+        );
+        assert_eq!(schedule(&text).lanes[0].order, Some(order));
     }
 }
 

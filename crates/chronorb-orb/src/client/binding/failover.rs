@@ -95,7 +95,7 @@ pub(super) fn watch(
     deadline: Deadline,
 ) -> Result<(), SystemException> {
     let (core, connection) = (binding.target.core(), &binding.connection);
-    let heartbeats = &core.client.heartbeats;
+    let heartbeats = core.client.heartbeats();
     let Some(heartbeat) = policy.heartbeat else {
         return Ok(());
     };

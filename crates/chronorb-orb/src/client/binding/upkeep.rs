@@ -124,7 +124,7 @@ fn forget_dropped() {
 }
 
 /// Drops all connections of an ORB that this thread has.
-pub(crate) fn forget_orb(number: u64) {
+pub(super) fn forget_orb(number: u64) {
     let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);
     forget_where(|binding| is_gone(&binding.connection), |_, c| is_gone(c));
 }

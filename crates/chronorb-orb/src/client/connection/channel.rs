@@ -249,7 +249,7 @@ impl ClientConnection {
         key: &ConnectionKey,
         sender: BatchSender,
     ) -> Result<(), SystemException> {
-        let flusher = &core.client.flusher;
+        let flusher = core.client.flusher();
         let kept = KeptOneways::new(sender, flusher, self.core.clone(), &self.way);
         let kept = self.kept.insert(Arc::new(kept));
         flusher.add(core, key, kept)

@@ -65,14 +65,31 @@ impl From<SystemException> for NoConnection {
 pub(crate) struct ClientState {
     /// ConnectionPermits for connections to servers.
     pub(super) permits: ConnectionPermits,
-    shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
+    /// Made with the first of them. The type is erased, so that programs without calls do not link
+    /// its destructor.
+    connections: OnceLock<Box<dyn OpenConnections>>,
+    /// Drops the connections of an ORB that the calling thread has; set with the first binding, so
+    /// that programs without calls do not link it.
+    pub(in crate::client) forget: OnceLock<fn(u64)>,
     pub(super) threads: ConnectionThreads,
     pub(in crate::client) health: Health,
-    pub(in crate::client) heartbeats: Arc<Heartbeats>,
-    pub(super) flusher: Arc<Flusher>,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
     /// programs without such calls do not link its destructor.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// The connections of an ORB to servers that are not of one thread alone.
+trait OpenConnections: Any + Send + Sync {
+    /// Sends the oneways that threads have kept. Ends the heartbeats, and shared connections as
+    /// soon as no call is under way on them.
+    fn leave(&self);
+}
+
+#[derive(Default)]
+struct Connections {
+    shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
+    heartbeats: Arc<Heartbeats>,
+    flusher: Arc<Flusher>,
 }
 
 /// The connection of one key, if there is one. The entry is locked while a thread connects, so that
@@ -154,7 +171,7 @@ fn find_or_connect(
     (deadline, longest): ConnectLimits,
 ) -> Result<Arc<SharedOwner>, NoConnection> {
     let began = Monotonic::now();
-    let entry = core.client.entry(key);
+    let entry = core.client.connections().entry(key);
     let too_late = || NoConnection::Unreachable(TOO_LATE.to_owned());
     let left = deadline.remaining().ok_or_else(too_late)?;
     let mut entry = entry.try_lock_for(left).ok_or_else(too_late)?;
@@ -244,7 +261,7 @@ fn connect(
     }
     if key.is_watched {
         let transport: Arc<dyn Connection> = transport.into();
-        core.client.heartbeats.add(&key.way, &transport);
+        core.client.heartbeats().add(&key.way, &transport);
         return Ok((Box::new(transport), permit));
     }
     Ok((transport, permit))
@@ -322,18 +339,34 @@ impl ClientState {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             permits: ConnectionPermits::new(limit as usize),
-            shared: PiMutex::default(),
+            connections: OnceLock::new(),
+            forget: OnceLock::new(),
             threads: ConnectionThreads::default(),
             health: Health::default(),
-            heartbeats: Arc::default(),
-            flusher: Arc::default(),
             slots: OnceLock::new(),
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "once for each ORB")]
+    fn connections(&self) -> &Connections {
+        let made = self
+            .connections
+            .get_or_init(|| Box::<Connections>::default());
+        let made: &dyn Any = &**made;
+        made.downcast_ref().expect("nothing else is put there")
+    }
+
+    pub(in crate::client) fn heartbeats(&self) -> &Arc<Heartbeats> {
+        &self.connections().heartbeats
+    }
+
+    pub(super) fn flusher(&self) -> &Arc<Flusher> {
+        &self.connections().flusher
+    }
+
     /// Closes the shared connection that has been idle longest; returns whether there was one.
     pub(in crate::client) fn close_idlest(&self) -> bool {
-        let mut idle = self.all_shared();
+        let mut idle = self.connections().all_shared();
         loop {
             let since = |owner: &Arc<SharedOwner>| owner.shared.idle_since();
             let candidates = idle.iter().enumerate();
@@ -350,7 +383,7 @@ impl ClientState {
 
     /// Closes the shared connections that no thread has used since `time`.
     pub(in crate::client) fn close_unused_since(&self, time: Monotonic) {
-        for owner in self.all_shared() {
+        for owner in self.connections().all_shared() {
             owner.shared.close_unused_since(time);
         }
     }
@@ -360,13 +393,14 @@ impl ClientState {
         self.health.suspect(way, time)
     }
 
-    /// Sends the oneways that threads have kept. Ends the heartbeats, and shared connections as
-    /// soon as no call is under way on them.
-    pub(crate) fn leave(&self) {
-        self.heartbeats.end();
-        self.flusher.end();
-        for owner in self.all_shared() {
-            owner.shared.leave();
+    /// Drops the calling thread's connections, and ends those that threads share as soon as no call
+    /// is under way on them. The ORB has this number.
+    pub(crate) fn leave(&self, orb: u64) {
+        if let Some(forget) = self.forget.get() {
+            forget(orb);
+        }
+        if let Some(connections) = self.connections.get() {
+            connections.leave();
         }
     }
 
@@ -374,7 +408,9 @@ impl ClientState {
     pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
         self.threads.wait_until_ended(deadline);
     }
+}
 
+impl Connections {
     fn all_shared(&self) -> Vec<Arc<SharedOwner>> {
         let entries: Vec<_> = self.shared.lock().values().cloned().collect();
         let present = |entry: &Arc<PiMutex<SharedEntry>>| entry.try_lock()?.owner.upgrade();
@@ -396,7 +432,17 @@ impl ClientState {
     }
 }
 
-impl Drop for ClientState {
+impl OpenConnections for Connections {
+    fn leave(&self) {
+        self.heartbeats.end();
+        self.flusher.end();
+        for owner in self.all_shared() {
+            owner.shared.leave();
+        }
+    }
+}
+
+impl Drop for Connections {
     fn drop(&mut self) {
         self.heartbeats.end();
         self.flusher.end();

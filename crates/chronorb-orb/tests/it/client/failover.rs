@@ -491,7 +491,8 @@ fn a_silent_server_takes_only_its_share_of_the_time() {
         let addresses = servers.each_ref().map(|server| server.address);
         let object = reference(&orb, &addresses, Form::Alternates);
         let share = FailoverPolicy {
-            attempt_timeout: Some(Duration::from_millis(20)),
+            // The server that answers may need a while on a busy machine.
+            attempt_timeout: Some(Duration::from_millis(250)),
             ..policy(AtLeastOnce)
         };
         assert_eq!(add(&with(&object, share), 1, 2), Ok(3), "{strategy:?}");

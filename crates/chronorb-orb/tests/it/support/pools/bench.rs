@@ -274,9 +274,10 @@ impl Drop for Bench {
 pub(crate) fn await_rest(tid: u32) {
     let path = format!("/proc/self/task/{tid}/stat");
     until("a thread never came to rest", || {
-        let Ok(stat) = std::fs::read_to_string(&path) else {
-            // The thread has ended.
-            return true;
+        let stat = match std::fs::read_to_string(&path) {
+            Ok(stat) => stat,
+            // Other tests of the process may have used up its descriptors.
+            Err(error) => return is_gone(&error),
         };
         let state = stat
             .rsplit(") ")
@@ -284,4 +285,10 @@ pub(crate) fn await_rest(tid: u32) {
             .and_then(|rest| rest.chars().next());
         state == Some('S')
     });
+}
+
+/// Whether the error of reading a thread's state is that the thread has ended.
+fn is_gone(error: &std::io::Error) -> bool {
+    const NO_SUCH_THREAD: i32 = 3;
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(NO_SUCH_THREAD)
 }
