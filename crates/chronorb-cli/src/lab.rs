@@ -589,7 +589,7 @@ pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run these parts alone: x1, x3, x9, x11, x13.
+    /// Run these parts alone: x1, x3, x5, x8, x9, x10, x11, x13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<SchedulingPart>,
 }

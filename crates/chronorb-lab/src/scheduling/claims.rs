@@ -1,5 +1,6 @@
 //! The statements that are judged.
 
+use chronorb_report::stats::quantile;
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
@@ -8,6 +9,9 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FigureSource, OverloadFigures};
 use super::overrun::{LONG_DEADLINE, OverrunRow};
+use super::recompute::RecomputeRow;
+use super::static_service::StaticServiceRow;
+use super::threads::SegmentFigures;
 use crate::Claim;
 
 /// Returns all claims of the parts that were run.
@@ -24,9 +28,22 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     if let Some(look_ups) = &outcome.look_ups {
         claims.push(looks_up_flat(look_ups));
     }
+    if !outcome.recomputed.is_empty() {
+        claims.push(computes_in_time(&outcome.recomputed));
+    }
+    if let Some(segments) = &outcome.segments {
+        claims.extend([
+            costs_little(segments),
+            allocates_nothing(segments),
+            reaches_the_head(segments),
+        ]);
+    }
     if let Some(bounds) = &outcome.bounds {
         claims.push(simulated_within(bounds));
         claims.push(measured_within(outcome, bounds));
+    }
+    if !outcome.static_service.is_empty() {
+        claims.push(schedules_by_table(&outcome.static_service));
     }
     if !outcome.overruns.is_empty() {
         claims.extend(contains_overruns(outcome));
@@ -167,6 +184,64 @@ fn looks_up_flat(look_ups: &SchedulerLookUps) -> Claim {
     Claim::aim(claim).holds(measured)
 }
 
+fn computes_in_time(rows: &[RecomputeRow]) -> Claim {
+    let claim = "The scheduling service computes 1,000 operations within 10 ms";
+    let most = rows.iter().max_by_key(|row| row.operations);
+    let measured = most.filter(|row| row.operations >= 1_000).map(|row| {
+        let least = units::time(row.least_ns as f64 / 1e3);
+        let longest = units::time(row.longest_ns as f64 / 1e3);
+        let (operations, dependencies) = (row.operations, row.dependencies);
+        let words = format!(
+            "{least} to {longest} for {} operations and {dependencies} calls between them",
+            units::count(operations.into())
+        );
+        (row.longest_ns < 10_000_000, words)
+    });
+    Claim::aim(claim).holds(measured)
+}
+
+fn costs_little(segments: &SegmentFigures) -> Claim {
+    let claim = "A call within a segment takes at most 100 ns longer than one outside, the median \
+                 of batches";
+    let within = segments.costs.iter().find_map(|row| row.extra_ns);
+    let measured = within.map(|extra| (extra <= 100.0, format!("{extra:.0} ns longer")));
+    Claim::aim(claim).holds(measured)
+}
+
+fn allocates_nothing(segments: &SegmentFigures) -> Claim {
+    let claim = "Calls within segments allocate nothing";
+    let count = segments.allocations;
+    let measured = format!("{} allocations of the client", units::count(count));
+    Claim::aim(claim).holds(Some((count == 0, measured)))
+}
+
+fn reaches_the_head(segments: &SegmentFigures) -> Claim {
+    let claim = "A cancellation reaches a head that is three calls away within 10 ms, at the 99th \
+                 percentile";
+    let far = segments.cancellations.iter().filter(|row| row.hops == 3);
+    let mut times: Vec<_> = far.map(|row| row.latency_ns as f64 / 1e3).collect();
+    let measured = (!times.is_empty()).then(|| {
+        let [half, most] = [0.5, 0.99].map(|of| quantile(&mut times, of));
+        let words = format!("p50 {}, p99 {}", units::time(half), units::time(most));
+        (most <= 10_000.0, words)
+    });
+    Claim::aim(claim).holds(measured)
+}
+
+fn schedules_by_table(rows: &[StaticServiceRow]) -> Claim {
+    let claim = "The static scheduling service costs less than 1 µs for a call and its activity";
+    let activity = rows.iter().filter(|row| row.extra_ns.is_none()).nth(1);
+    let extra = rows.iter().find_map(|row| row.extra_ns);
+    let measured = activity.zip(extra).map(|(activity, extra)| {
+        let activity = activity.median_ns;
+        let words = format!("activity {activity:.0} ns, call {extra:.0} ns longer");
+        (activity + extra.max(0.0) < 1_000.0, words)
+    });
+    Claim::of_paper("URI's scheduling service for TAO, at 3.0 GHz", claim)
+        .published("interceptors of 150 µs, 2 ms and 75 µs")
+        .holds(measured)
+}
+
 /// The others keep their deadlines if the overrun is demoted. If the next jobs are skipped, those
 /// with long deadlines keep them.
 fn contains_overruns(outcome: &SchedulingOutcome) -> [Claim; 3] {
@@ -217,6 +292,7 @@ pub(super) mod tests {
     use super::super::look_up::TableLookUps;
     use super::super::overload::{FrameRow, simulated};
     use super::super::plan::SchedulingPlan;
+    use super::super::threads::{CancellationRow, SegmentCostRow};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
@@ -252,8 +328,59 @@ pub(super) mod tests {
             look_ups: Some(look_ups()),
             bounds: Some(figures()),
             overruns: overruns(),
+            recomputed: recomputed(),
+            segments: Some(segments()),
+            static_service: static_service(),
             one_lane: one_lane::tests::rows(),
         }
+    }
+
+    fn recomputed() -> Vec<RecomputeRow> {
+        let rows = [(10, 200_000), (1_000, 8_000_000)];
+        let rows = rows.map(|(operations, longest_ns)| RecomputeRow {
+            operations,
+            dependencies: operations * 4 / 5,
+            rates: operations / 5,
+            least_ns: longest_ns / 2,
+            longest_ns,
+        });
+        rows.to_vec()
+    }
+
+    fn segments() -> SegmentFigures {
+        let costs = [
+            ("call outside of segments", 30_000.0, None),
+            ("call within a segment", 30_090.0, Some(90.0)),
+            ("begin and end of a nested segment", 120.0, None),
+        ];
+        let costs = costs.map(|(what, median_ns, extra_ns)| SegmentCostRow {
+            what: what.to_owned(),
+            median_ns,
+            extra_ns,
+        });
+        let cancellations = [(1, 300_000), (3, 900_000), (3, 1_100_000)];
+        let cancellations =
+            cancellations.map(|(hops, latency_ns)| CancellationRow { hops, latency_ns });
+        SegmentFigures {
+            costs: costs.to_vec(),
+            allocations: 0,
+            cancellations: cancellations.to_vec(),
+        }
+    }
+
+    fn static_service() -> Vec<StaticServiceRow> {
+        let rows = [
+            ("call of an object without the service", 30_000.0, None),
+            ("call of a scheduled object", 30_010.0, Some(10.0)),
+            ("schedule_activity, the same one", 90.0, None),
+            ("schedule_activity, another one", 700.0, None),
+        ];
+        let rows = rows.map(|(what, median_ns, extra_ns)| StaticServiceRow {
+            what: what.to_owned(),
+            median_ns,
+            extra_ns,
+        });
+        rows.to_vec()
     }
 
     fn look_ups() -> SchedulerLookUps {
@@ -304,7 +431,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 13]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 18]);
     }
 
     #[test]
@@ -331,8 +458,8 @@ pub(super) mod tests {
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
         (row.above, row.unexplained) = (3, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
-        assert_eq!(verdicts(&outcome)[6..8], [Verdict::Missed; 2]);
-        let claim = &outcome.claims()[7];
+        assert_eq!(verdicts(&outcome)[10..12], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[11];
         assert!(
             claim
                 .measured
@@ -341,11 +468,26 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn costs_of_threads_and_services_have_bounds() {
+        let mut outcome = outcome();
+        outcome.recomputed[1].longest_ns = 10_000_000;
+        let segments = outcome.segments.as_mut().unwrap();
+        segments.costs[1].extra_ns = Some(101.0);
+        segments.allocations = 1;
+        segments.cancellations[2].latency_ns = 10_000_001;
+        outcome.static_service[2].median_ns = 991.0;
+        let verdicts = verdicts(&outcome);
+        for number in [6, 7, 8, 9, 12] {
+            assert_eq!(verdicts[number], Verdict::Missed, "claim {number}");
+        }
+    }
+
+    #[test]
     fn ordinary_threads_are_not_judged() {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 4, 7, 8, 9, 10, 11, 12] {
+        for lanes in [2, 3, 4, 11, 13, 14, 15, 16, 17] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

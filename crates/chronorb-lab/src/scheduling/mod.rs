@@ -4,7 +4,8 @@
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
 //! look-up, has an operation exceed its budget under each policy for overruns, and serves one lane
-//! by arrival and by deadlines.
+//! by arrival and by deadlines. It measures the scheduling service of TAO, distributable threads,
+//! and the static scheduling service.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -15,13 +16,18 @@ mod claims;
 mod client;
 mod fleet;
 mod look_up;
+mod nodes;
 mod one_lane;
 mod outcome;
 mod overload;
 mod overrun;
 mod plan;
+mod recompute;
 mod report;
 mod sets;
+mod static_service;
+mod tables;
+mod threads;
 
 use crate::bench::Cpus;
 use crate::error::LabError;
@@ -38,6 +44,9 @@ pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigur
 pub use overrun::OverrunRow;
 pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
 pub use plan::{SchedulingPart, SchedulingPlan};
+pub use recompute::RecomputeRow;
+pub use static_service::StaticServiceRow;
+pub use threads::{CancellationRow, SegmentCostRow, SegmentFigures};
 
 /// The experiment on scheduling.
 ///
@@ -66,6 +75,7 @@ impl Experiment for Scheduling {
         let one_cpu = !Cpus::of_this_process()?.are_several();
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
         let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
+        let (mut recomputed, mut segments, mut static_service) = (Vec::new(), None, Vec::new());
         let mut real_time = true;
         let (environment, ()) = observed(|| {
             let watch = Watch::start("scheduling", plan.length());
@@ -78,10 +88,21 @@ impl Experiment for Scheduling {
                 watch.begin("look-ups");
                 look_ups = Some(look_up::measure()?);
             }
+            if plan.has(SchedulingPart::Recompute) {
+                watch.begin("computations of the scheduling service");
+                recomputed = recompute::measure(plan.computations)?;
+            }
+            if plan.has(SchedulingPart::Segments) {
+                segments = Some(threads::measure(plan, &watch)?);
+            }
             if plan.has(SchedulingPart::Responses) {
                 let mut figures = BoundFigures::default();
                 real_time &= bounds::measure(plan, memory_locked, &watch, &mut figures)?;
                 bounds = Some(figures);
+            }
+            if plan.has(SchedulingPart::StaticService) {
+                watch.begin("the static scheduling service");
+                static_service = static_service::measure(plan)?;
             }
             if plan.has(SchedulingPart::Overrun) {
                 real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
@@ -101,6 +122,9 @@ impl Experiment for Scheduling {
             look_ups,
             bounds,
             overruns,
+            recomputed,
+            segments,
+            static_service,
             one_lane,
         })
     }

@@ -9,6 +9,9 @@ use super::one_lane::OneLaneRow;
 use super::overload::OverloadFigures;
 use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
+use super::recompute::RecomputeRow;
+use super::static_service::StaticServiceRow;
+use super::threads::SegmentFigures;
 use crate::environment::Environment;
 use crate::experiment::{merge, plain_data};
 
@@ -37,6 +40,15 @@ pub struct SchedulingOutcome {
     /// The frames with an overrun; none if they were not run.
     #[serde(skip)]
     pub overruns: Vec<OverrunRow>,
+    /// The computations of the scheduling service; none if they were not timed.
+    #[serde(skip)]
+    pub recomputed: Vec<RecomputeRow>,
+    /// The costs of distributable threads, if they were measured.
+    #[serde(skip)]
+    pub segments: Option<SegmentFigures>,
+    /// The costs of the static scheduling service; none if they were not measured.
+    #[serde(skip)]
+    pub static_service: Vec<StaticServiceRow>,
     /// The frames on one lane; none if they were not run.
     #[serde(skip)]
     pub one_lane: Vec<OneLaneRow>,
@@ -80,6 +92,25 @@ impl SchedulingOutcome {
             add(SchedulingPart::Responses, "task", plain_data(&bounds.tasks));
             add(SchedulingPart::Responses, "cost", plain_data(&bounds.costs));
         }
+        add(
+            SchedulingPart::Recompute,
+            "computation",
+            plain_data(&self.recomputed),
+        );
+        if let Some(segments) = &self.segments {
+            add(
+                SchedulingPart::Segments,
+                "cost",
+                plain_data(&segments.costs),
+            );
+            let rows = plain_data(&segments.cancellations);
+            add(SchedulingPart::Segments, "cancellation", rows);
+        }
+        add(
+            SchedulingPart::StaticService,
+            "cost",
+            plain_data(&self.static_service),
+        );
         add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
         add(SchedulingPart::OneLane, "frame", plain_data(&self.one_lane));
         rows

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fleet::{CALIBRATION_PERIOD, LEAD};
 use super::one_lane;
 use super::overload::FRAME;
-use super::overrun;
+use super::{overrun, threads};
 use crate::named::by_name;
 
 /// A part of the experiment.
@@ -19,9 +19,18 @@ pub enum SchedulingPart {
     /// The look-up of an operation in the run-time scheduler, in instructions.
     #[serde(rename = "x3")]
     LookUp,
+    /// The scheduling service of TAO: computations of many operations.
+    #[serde(rename = "x5")]
+    Recompute,
+    /// The costs of distributable threads, and of their cancellation.
+    #[serde(rename = "x8")]
+    Segments,
     /// Response times: analysed, simulated and measured.
     #[serde(rename = "x9")]
     Responses,
+    /// The cost of the static scheduling service at run time.
+    #[serde(rename = "x10")]
+    StaticService,
     /// An operation that exceeds its budget, with and without a policy.
     #[serde(rename = "x11")]
     Overrun,
@@ -32,10 +41,13 @@ pub enum SchedulingPart {
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Overload,
         Self::LookUp,
+        Self::Recompute,
+        Self::Segments,
         Self::Responses,
+        Self::StaticService,
         Self::Overrun,
         Self::OneLane,
     ];
@@ -61,15 +73,35 @@ pub struct SchedulingPlan {
     pub one_lane: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
+    /// The computations of each number of operations by the scheduling service.
+    pub computations: u32,
+    /// The batches in which segments and calls are timed.
+    pub batches: u32,
+    /// The operations of a batch.
+    pub calls: u32,
+    /// The cancellations of each distance.
+    pub cancellations: u32,
 }
 
 impl SchedulingPlan {
     pub(super) fn full() -> Self {
-        Self::of(20, 10, Duration::from_secs(1), 10, 25, 500)
+        Self {
+            computations: 20,
+            batches: 100,
+            calls: 1_000,
+            cancellations: 200,
+            ..Self::of(20, 10, Duration::from_secs(1), 10, 25, 500)
+        }
     }
 
     pub(super) fn short() -> Self {
-        Self::of(5, 2, Duration::from_millis(500), 3, 5, 200)
+        Self {
+            computations: 5,
+            batches: 20,
+            calls: 500,
+            cancellations: 50,
+            ..Self::of(5, 2, Duration::from_millis(500), 3, 5, 200)
+        }
     }
 
     /// Returns the least that runs every part, for tests; its figures mean nothing.
@@ -94,6 +126,10 @@ impl SchedulingPlan {
             overruns,
             one_lane,
             calibration,
+            computations: 1,
+            batches: 1,
+            calls: 10,
+            cancellations: 1,
         }
     }
 
@@ -112,7 +148,10 @@ impl SchedulingPlan {
             (SchedulingPart::OneLane, one_lane),
             (SchedulingPart::Overload, overload),
             (SchedulingPart::LookUp, AROUND),
+            (SchedulingPart::Recompute, COMPUTATION * self.computations),
+            (SchedulingPart::Segments, threads::length(self)),
             (SchedulingPart::Responses, responses),
+            (SchedulingPart::StaticService, AROUND),
             (SchedulingPart::Overrun, overruns),
         ];
         let parts = parts.into_iter().filter(|(part, _)| self.has(*part));
@@ -130,5 +169,7 @@ impl SchedulingPlan {
     }
 }
 
+/// About the time of the computations of all sizes.
+const COMPUTATION: Duration = Duration::from_millis(20);
 /// The time that it takes to start and to stop a server and its client.
 const AROUND: Duration = Duration::from_millis(300);

@@ -9,7 +9,7 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
-use super::{Scheduling, claims};
+use super::{Scheduling, claims, tables};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, capitalised, end, largest, rights};
@@ -19,7 +19,10 @@ impl Findings for SchedulingOutcome {
         let parts = [
             self.overload.as_ref().map(overload_finding),
             self.look_ups.as_ref().and_then(look_up_finding),
+            tables::recompute_finding(&self.recomputed),
+            self.segments.as_ref().and_then(tables::segment_finding),
             self.bounds.as_ref().map(bound_finding),
+            tables::static_finding(&self.static_service),
             (!self.overruns.is_empty()).then(|| overrun_finding(&self.overruns)),
             (!self.one_lane.is_empty()).then(|| one_lane::finding(&self.one_lane)),
         ];
@@ -63,6 +66,19 @@ impl Findings for SchedulingOutcome {
             let chart = look_up_chart(look_ups);
             document = document.part(capitalised(&finding), [chart], []);
         }
+        if let Some(finding) = tables::recompute_finding(&self.recomputed) {
+            let table = tables::recompute_table(&self.recomputed);
+            document = document.part(capitalised(&finding), [], [table]);
+        }
+        if let Some(segments) = &self.segments {
+            let finding = tables::segment_finding(segments);
+            let finding = finding.unwrap_or_else(|| "segments were not measured".to_owned());
+            let all = [
+                tables::segment_table(segments),
+                tables::cancellation_table(segments),
+            ];
+            document = document.part(capitalised(&finding), [], all);
+        }
         if let Some(bounds) = &self.bounds {
             document = document.section(capitalised(&bound_finding(bounds)));
             for set in bounds.sets() {
@@ -70,6 +86,10 @@ impl Findings for SchedulingOutcome {
                 document = document.subsection(capitalised(&set_finding(bounds, set)));
                 document = document.chart(chart).tables([table]);
             }
+        }
+        if let Some(finding) = tables::static_finding(&self.static_service) {
+            let table = tables::static_table(&self.static_service);
+            document = document.part(capitalised(&finding), [], [table]);
         }
         if !self.overruns.is_empty() {
             let (chart, table) = (overrun_chart(&self.overruns), overrun_table(&self.overruns));
@@ -482,6 +502,7 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
                 .to_owned(),
         );
     }
+    notes.extend(other_notes(outcome));
     if !outcome.overruns.is_empty() {
         notes.push(
             "Overruns: 20 ms every 100 ms, which once takes 60 ms and has a budget of 22 ms; below \
@@ -494,6 +515,35 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
         notes.push(one_lane::NOTE.to_owned());
     }
     notes.push(rights::memory("client and server", outcome.memory_locked));
+    notes
+}
+
+fn other_notes(outcome: &SchedulingOutcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !outcome.recomputed.is_empty() {
+        notes.push(
+            "Computations: chains of five operations that call each other, at 40, 20, 10, 5 and 1 \
+             Hz, of three criticalities; each tenth chain has two rates. The service is in the \
+             process of its client."
+                .to_owned(),
+        );
+    }
+    if outcome.segments.is_some() {
+        notes.push(
+            "Segments: the ORBs are in one process, and call each other over the loopback. Batches \
+             of the operations take turns. A head passes scheduling points without a pause; \
+             on the way to it the thread waits for replies."
+                .to_owned(),
+        );
+    }
+    if !outcome.static_service.is_empty() {
+        notes.push(
+            "Static service: two servers have one lane of the same priority, by a schedule and by \
+             hand. Another activity has another priority, which is a system call if the process \
+             may use real-time scheduling."
+                .to_owned(),
+        );
+    }
     notes
 }
 

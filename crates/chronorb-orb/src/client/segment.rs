@@ -42,7 +42,9 @@ pub(super) fn invoke_oneway(
     arguments: Arguments<'_>,
 ) -> Result<bool, SystemException> {
     let call = rtscheduling::begin_oneway()?;
+    let carried = call.carry();
     let sent = send_oneway(object, scope, operation, arguments);
+    drop(carried);
     call.end(sent.map(|_| false))?;
     sent
 }
@@ -71,8 +73,9 @@ fn attempt(
             call.wait(Arc::as_ptr(link).addr(), weak)
         });
         let waiting = waiting.transpose()?;
+        let carried = call.carry();
         let answer = exchange(&binding, scope, operation, arguments, limits);
-        drop(waiting);
+        drop((carried, waiting));
         match answer {
             Ok(answer) => return Ok(answer),
             Err(Err(_)) if call.is_cancelled() => {

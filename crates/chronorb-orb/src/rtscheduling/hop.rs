@@ -37,7 +37,7 @@ pub(crate) struct OutgoingGuard {
 
 /// A call by a distributable thread.
 pub(crate) struct CallInSegment {
-    _outgoing: OutgoingGuard,
+    context: RequestContext,
     core: Arc<Core>,
     /// The distributable thread that calls.
     pub(crate) guid: Guid,
@@ -92,9 +92,8 @@ pub(crate) fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
 }
 
 impl OutgoingGuard {
-    fn set(context: SchedulingContext, deadline: Option<Monotonic>) -> Self {
-        let outgoing = RequestContext { context, deadline };
-        let previous = OUTGOING.replace(Some(outgoing));
+    fn set(context: RequestContext) -> Self {
+        let previous = OUTGOING.replace(Some(context));
         SENDS_CONTEXT.set(true);
         Self { previous }
     }
@@ -114,7 +113,8 @@ pub(crate) fn cancelling(guid: Guid) -> OutgoingGuard {
         cancelled: true,
         ..SchedulingContext::default()
     };
-    OutgoingGuard::set(context, None)
+    let deadline = None;
+    OutgoingGuard::set(RequestContext { context, deadline })
 }
 
 /// Begins a call with a reply.
@@ -185,7 +185,7 @@ fn begin(
     let scheduler = present.core.scheduling.scheduler();
     scheduler.at_point(SchedulingPoint::SendRequest, present.guid);
     CallInSegment {
-        _outgoing: OutgoingGuard::set(context, deadline),
+        context: RequestContext { context, deadline },
         guid: present.guid,
         segments: present.segments,
         core: present.core,
@@ -195,6 +195,11 @@ fn begin(
 }
 
 impl CallInSegment {
+    /// Makes requests of this thread carry the distributable thread, until the guard is dropped.
+    pub(crate) fn carry(&self) -> OutgoingGuard {
+        OutgoingGuard::set(self.context)
+    }
+
     /// Lets a cancellation interrupt what the thread waits for, which is at this address, until the
     /// result is dropped.
     ///

@@ -11,14 +11,16 @@ use chronorb_giop::{
     IiopProfile, MessageType, RequestHeader, ResponseFlags, SchedulingContext, ServiceContext,
     Target, Version, contexts, encode_request, finish_message, start_message,
 };
+use chronorb_orb::rtcorba::LaneOrder;
 use chronorb_orb::rtscheduling::{
-    EarliestDeadlineScheduler, Guid, Monotonic, SchedulingCurrent, SchedulingParameter,
+    EarliestDeadlineScheduler, Guid, MaximumUrgencyScheduler, Monotonic, SchedulingCurrent,
+    SchedulingParameter,
 };
 use chronorb_orb::{Incident, Object, Operation, SystemException, SystemExceptionKind};
-use chronorb_rt::PiMutex;
+use chronorb_rt::{Deadline, PiMutex};
 
 use super::nodes::{Node, fixed, perform};
-use crate::support::{PATIENCE, orb_with};
+use crate::support::{Latch, PATIENCE, orb_with};
 
 type Ids = Arc<PiMutex<Vec<(&'static str, Guid)>>>;
 
@@ -234,6 +236,62 @@ fn a_call_outside_of_segments_brings_no_thread() {
     drop(current.segment("root", None, None));
     assert_eq!(perform(&object, "go"), Ok(false));
     assert!(server.told.take().is_empty());
+}
+
+#[test]
+fn requests_that_wait_are_served_by_the_urgency_of_their_threads() {
+    let server = Node::with(|config| {
+        config.lane_order = LaneOrder::Urgency;
+        config.threads = 1.into();
+    });
+    let gate = Arc::new(Latch::default());
+    let (tell, told) = mpsc::channel();
+    let (entered, held) = (gate.clone(), gate.clone());
+    let object = server.serve(move |call| {
+        if call.operation() == b"hold" {
+            entered.set(1);
+            held.reach(2);
+        } else {
+            let _ = tell.send(call.operation().to_vec());
+        }
+        Ok(())
+    });
+    let client = orb_with(|_| {});
+    client
+        .set_scheduler(Arc::new(MaximumUrgencyScheduler))
+        .unwrap();
+    let text = server.orb.object_to_string(&object);
+    let object = client.string_to_object(&text).unwrap();
+    let current = client.scheduling_current();
+    let send = |operation| object.invoke_oneway(&Operation::oneway(operation), &|_| Ok(()));
+    send("hold").unwrap();
+    gate.reach(1);
+    let urgency = |criticality, millis| SchedulingParameter::MaximumUrgency {
+        deadline: Monotonic::now() + Duration::from_millis(millis),
+        estimated_initial_execution_time: Duration::from_millis(1),
+        criticality,
+    };
+    for (operation, criticality, millis) in [("low", 1, 100), ("late", 5, 900), ("soon", 5, 500)] {
+        let parameter = urgency(criticality, millis);
+        let segment = current.segment("root", Some(&parameter), Some(&parameter));
+        let _segment = segment.unwrap();
+        send(operation).unwrap();
+    }
+    let waiting = || {
+        let pools = server.orb.snapshot().pools;
+        let lanes = pools.iter().flat_map(|pool| &pool.lanes);
+        lanes.map(|lane| lane.queued).sum::<u32>()
+    };
+    let deadline = Deadline::after(PATIENCE);
+    while waiting() < 3 && !deadline.has_passed() {
+        std::thread::yield_now();
+    }
+    gate.set(2);
+    for expected in ["soon", "late", "low"] {
+        let served = told.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(String::from_utf8_lossy(&served), expected);
+    }
+    client.shutdown(true).unwrap();
 }
 
 /// Sends a request with these contexts, and reads its reply. Returns the status of the reply.
