@@ -296,7 +296,7 @@ pub(crate) fn locate(object: &Object) -> LocateStatus {
 }
 
 /// Waits for a condition, and leaves the processor to others, including less urgent threads.
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = chronorb_rt::Deadline::after(PATIENCE);
     while !is_so() {
         assert!(!deadline.has_passed(), "{what}");

@@ -271,19 +271,23 @@ impl Drop for Bench {
 }
 
 /// Waits until a thread sleeps; after a request, it then waits for the next.
+///
+/// A thread that waits for a lock sleeps too, so two looks must find one and the same sleep.
 pub(crate) fn await_rest(tid: u32) {
-    let path = format!("/proc/self/task/{tid}/stat");
+    let path = format!("/proc/self/task/{tid}/status");
+    let mut last_sleep = None;
     until("a thread never came to rest", || {
-        let stat = match std::fs::read_to_string(&path) {
-            Ok(stat) => stat,
+        let status = match std::fs::read_to_string(&path) {
+            Ok(status) => status,
             // Other tests of the process may have used up its descriptors.
             Err(error) => return is_gone(&error),
         };
-        let state = stat
-            .rsplit(") ")
-            .next()
-            .and_then(|rest| rest.chars().next());
-        state == Some('S')
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+        let sleeps = field("State:").is_some_and(|state| state.trim().starts_with('S'));
+        let sleep = field("voluntary_ctxt_switches:").filter(|_| sleeps);
+        let sleep = sleep.and_then(|number| number.trim().parse::<u64>().ok());
+        let before = std::mem::replace(&mut last_sleep, sleep);
+        sleep.is_some() && sleep == before
     });
 }
 
