@@ -5,13 +5,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::{MessageHeader, MessageType, SystemException, SystemExceptionKind};
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind,
+};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
 use chronorb_transport::Connection;
 
 use super::channel::ClientConnection;
 use super::key::ConnectionKey;
-use super::link::Failure;
+use super::link::{Failure, timeout};
 use super::threads::ConnectionThread;
 use crate::core::Core;
 use crate::incident::Incident;
@@ -90,6 +92,9 @@ impl HeartbeatPeer {
 
     /// Receives the answer. One that arrived while the thread waited for another peer is in time.
     fn listen(&self, frame: &mut Frame, until: Deadline) -> Result<MessageHeader, Failure> {
+        if !self.connection.link().await_input(until) {
+            return Err(timeout(CompletionStatus::Maybe).into());
+        }
         let until = until.max(Deadline::after(LOOK));
         let (id, kind) = (self.request_id, MessageType::LocateReply);
         self.connection.receive(id, kind, frame, (until, 0))

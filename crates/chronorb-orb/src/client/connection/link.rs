@@ -15,6 +15,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, poll_for};
 use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::key::ChannelKind;
 use super::permit::ConnectionPermit;
@@ -233,6 +234,20 @@ impl Link {
             }
         }
         self.transport.recv(room, deadline)
+    }
+
+    /// Waits for octets until the deadline. Returns whether [`recv`](Self::recv) is to be called.
+    ///
+    /// The time-out of a socket ends two ticks of the kernel late, up to 20 ms; this wait is exact.
+    pub(super) fn await_input(&self, deadline: Deadline) -> bool {
+        if self.waiting != WaitPolicy::Block {
+            // A polled transport need not report its input here.
+            return true;
+        }
+        let left = Timespec::try_from(deadline.remaining().unwrap_or_default()).ok();
+        let mut input = [PollFd::new(&self.transport, PollFlags::IN)];
+        // An error shows in the receiving call.
+        poll(&mut input, left.as_ref()) != Ok(0)
     }
 
     /// Receives as [`recv`](Self::recv) does, after a request whose deadline was `whole`
