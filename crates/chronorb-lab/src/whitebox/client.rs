@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
 
 use chronorb::prelude::*;
 use chronorb_cdr::octets_copied;
 use chronorb_probe::{Mark, trace_mark};
+use chronorb_rt::{ThreadInfo, ThreadState};
 
 use super::case::{CallKind, MIRRORED, ObjectPlace, WhiteboxCase};
 use super::counts::ProcessCosts;
@@ -36,6 +39,9 @@ pub(super) fn call(case: &WhiteboxCase, pass: Pass, part: &ClientPart) -> Result
             server_so_far(&bench)?;
         }
     }
+    if !case.has_server() {
+        await_own_threads();
+    }
     process::tell(&Ready {})?;
     let Begin {} = parent.hear()?;
     let server = case.has_server().then_some(&bench);
@@ -49,6 +55,15 @@ pub(super) fn call(case: &WhiteboxCase, pass: Pass, part: &ClientPart) -> Result
     };
     process::tell(&costs)?;
     Ok(())
+}
+
+/// Waits until the threads of the ORB in this process wait for requests: a call within the process
+/// waits for none of them, and the beginning of a thread allocates.
+fn await_own_threads() {
+    let is_busy = |thread: &ThreadInfo| thread.state == ThreadState::Running;
+    while chronorb_rt::list().iter().any(is_busy) {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Counts the calls of some runs, at client and server. The server is asked before and after each
