@@ -21,7 +21,7 @@ fn every_part_is_simulated_and_run_on_lanes() {
             assert_eq!(rows.map(|row| row.met + row.missed).sum::<u64>(), 72);
         }
     }
-    assert_eq!(overload.frames.len(), 2);
+    assert_eq!(overload.frames.len(), 3);
     assert!(overload.frames.iter().all(|frame| frame.margin_ns > 0));
     assert_eq!(overload.loads.len(), 5 * 21);
 
@@ -49,18 +49,22 @@ fn every_part_is_simulated_and_run_on_lanes() {
         );
     }
     assert_eq!(outcome.overruns.len(), 3 * 3);
+    assert!(!outcome.recomputed.is_empty());
+    assert!(outcome.segments.is_some());
+    assert!(!outcome.static_service.is_empty());
+    assert!(!outcome.one_lane.is_empty());
 
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 10);
+    assert_eq!(claims.len(), 5 + 1 + 1 + 3 + 2 + 1 + 3 + 2);
     for simulated in [0, 1] {
         assert_eq!(claims[simulated].verdict(), Verdict::Pass);
     }
-    assert_ne!(claims[5].verdict(), Verdict::Missed, "{:?}", claims[5]);
+    assert_ne!(claims[10].verdict(), Verdict::Missed, "{:?}", claims[10]);
 
     let page = outcome.html();
     assert_eq!(
         page.matches("<svg").count(),
-        3 + 3 + 1 + usize::from(!look_ups.tables.is_empty())
+        3 + 3 + 1 + 1 + usize::from(!look_ups.tables.is_empty())
     );
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "scheduling");
@@ -77,7 +81,10 @@ fn one_part_is_run_alone() {
     assert!(outcome.html().contains("lab scheduling --only x1"));
     assert_eq!("x9".parse(), Ok(SchedulingPart::Responses));
     let error = "x2".parse::<SchedulingPart>().expect_err("there is none");
-    assert!(error.contains("x1, x3, x9, x11"), "{error}");
+    assert!(
+        error.contains("x1, x3, x5, x8, x9, x10, x11, x13"),
+        "{error}"
+    );
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[
