@@ -99,16 +99,17 @@ fn operations_without_a_rate_are_unresolved() {
     f.add("good", needs(1, 100));
     let anomalies = f.compute();
     let expected = [
-        (
-            WARNING,
-            "operation after is called by operations of other schedulers only",
-        ),
         (ERROR, "operation local has no period, and nothing calls it"),
         (
             WARNING,
             "operation remote is called by operations of other schedulers only",
         ),
         (WARNING, "operation unset was created and never set"),
+        // Operations are in the order of calls, and then of names.
+        (
+            WARNING,
+            "operation after is called by operations of other schedulers only",
+        ),
     ];
     assert_eq!(texts(&anomalies), expected);
     assert_eq!(f.place("good"), (98, 0, 0));
