@@ -11,8 +11,8 @@ const STEPS: usize = 24;
 /// Reads `data` as a schedule file, and as a lock file. A NUL ends the schedule; the text after it
 /// is that of every file that it includes.
 ///
-/// What could be read is assigned. The lock file is written and read again, and jobs of a
-/// simulation take no longer than analysed. Learnt execution times are found in the file.
+/// Each schedule that is read gets an assignment. Its lock file is written and read again, no
+/// simulated job takes longer than analysed, and learnt execution times are found in the file.
 pub fn schedule_file(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;

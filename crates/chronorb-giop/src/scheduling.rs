@@ -7,7 +7,7 @@ use crate::encapsulation::Reader;
 /// The content of the context [`SCHEDULING`](crate::contexts::SCHEDULING): deadline, urgency, and
 /// distributable thread of a request.
 ///
-/// It has a fixed size and layout, so a prepared request header keeps its room, and
+/// The size and the layout are fixed. A prepared request header therefore reserves the room, and
 /// [`patch`](Self::patch) writes the times of each call into it.
 ///
 /// ```
@@ -196,9 +196,9 @@ impl SchedulingContext {
 
     /// Returns the time to the deadline, in nanoseconds, or `None` without a deadline.
     ///
-    /// It is never less than the time that is left. A relative deadline is late by the delay of the
-    /// network. An absolute one is late by at most twice the uncertainties of both clocks, and is
-    /// not used without a clock. With both, the lesser one is returned.
+    /// The result is never less than the time that is left. The delay of the network makes a
+    /// relative deadline late. An absolute deadline is late by at most twice the uncertainties of
+    /// both clocks, and is not used without a clock. Of two deadlines the earlier one counts.
     #[inline]
     pub fn remaining(&self, clock: Option<SynchronisedClock>) -> Option<i64> {
         let absolute = clock.zip(self.absolute).map(|(clock, deadline)| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use chronorb::prelude::*;
 use chronorb_cdr::octets_copied;
 use chronorb_probe::{Mark, trace_mark};
-use chronorb_rt::{ThreadInfo, ThreadState};
+use chronorb_rt::{Deadline, ThreadInfo, ThreadState};
 
 use super::case::{CallKind, MIRRORED, ObjectPlace, WhiteboxCase};
 use super::counts::ProcessCosts;
@@ -61,7 +61,8 @@ pub(super) fn call(case: &WhiteboxCase, pass: Pass, part: &ClientPart) -> Result
 /// waits for none of them, and the beginning of a thread allocates.
 fn await_own_threads() {
     let is_busy = |thread: &ThreadInfo| thread.state == ThreadState::Running;
-    while chronorb_rt::list().iter().any(is_busy) {
+    let limit = Deadline::after(START_LIMIT);
+    while chronorb_rt::list().iter().any(is_busy) && !limit.has_passed() {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -201,6 +202,8 @@ fn acknowledgements(bench: &Bench) -> Result<File, LabError> {
 
 /// The number of runs: the kernel disturbs one now and then, but hardly all.
 pub(super) const RUNS: u32 = 3;
+/// The time for the threads of the process to start. Calls are counted after it in any case.
+const START_LIMIT: Duration = Duration::from_secs(10);
 /// Enough calls to have all memory mapped on both sides, and all threads of a pool at work once.
 const WARM_UP_CALLS: u32 = 200;
 const OCTETS: [u8; MIRRORED] = [0x5a; MIRRORED];
