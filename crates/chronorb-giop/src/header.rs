@@ -188,6 +188,32 @@ impl MessageHeader {
         })
     }
 
+    /// Returns the header of a message that is a usual request, and nothing but that: of GIOP 1.2,
+    /// in the byte order of this machine, not in fragments, and with a reply after the operation.
+    #[inline]
+    pub(crate) fn of_usual_request(message: &[u8]) -> Option<Self> {
+        // The flags follow the request identifier.
+        let flags = message.get(HEADER_LEN + 4)?;
+        Self::of_usual(message, MessageType::Request).filter(|_| flags & 3 == 3)
+    }
+
+    /// Returns the header of a message that is of this kind, and nothing but that: of GIOP 1.2, in
+    /// the byte order of this machine, and not in fragments.
+    #[inline(always)]
+    pub(crate) fn of_usual(message: &[u8], kind: MessageType) -> Option<Self> {
+        let (start, rest) = message.split_first_chunk::<SIZE_AT>()?;
+        let (size, body) = rest.split_first_chunk()?;
+        let size = u32::from_ne_bytes(*size);
+        let is_usual = *start == usual_start(kind) && body.len() == size as usize;
+        is_usual.then_some(Self {
+            protocol: Protocol::Giop(Version::V1_2),
+            endian: Endian::NATIVE,
+            more_fragments: false,
+            kind,
+            size,
+        })
+    }
+
     /// The octets of the header in GIOP.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
@@ -330,5 +356,11 @@ pub(crate) const MAGIC: &[u8; 4] = b"GIOP";
 
 const FLAGS_AT: usize = 6;
 const SIZE_AT: usize = 8;
+
+/// The start of a message of GIOP 1.2 in the byte order of this machine, not in fragments.
+pub(crate) const fn usual_start(kind: MessageType) -> [u8; SIZE_AT] {
+    let endian = Endian::NATIVE.is_little() as u8;
+    [b'G', b'I', b'O', b'P', 1, 2, endian, kind as u8]
+}
 const FLAG_LITTLE: u8 = 1;
 const FLAG_MORE: u8 = 2;

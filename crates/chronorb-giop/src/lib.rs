@@ -82,7 +82,7 @@ pub use profile::{
     TAG_UIOP,
 };
 pub use protocol::{MessageProtocol, Protocol};
-pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
+pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply, start_usual_reply};
 pub use request::{
     HeaderPlaces, RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request,
     encode_request,

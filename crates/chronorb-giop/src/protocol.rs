@@ -243,7 +243,6 @@ impl MessageProtocol for Protocol {
         with_each!(self, protocol => protocol.encode_request(e, header))
     }
 
-    #[inline(always)]
     fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError> {
         with_each!(self, protocol => protocol.decode_request(d))
     }
@@ -360,7 +359,6 @@ impl MessageProtocol for Version {
         header.encode_giop(e, self)
     }
 
-    #[inline(always)]
     fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError> {
         RequestHeader::decode_giop(d, self)
     }

@@ -5,6 +5,7 @@
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;
+use crate::header::usual_start;
 use crate::request::align_body;
 use crate::{
     HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol, ServiceContext, Version,
@@ -73,24 +74,27 @@ pub fn start_reply(
     protocol.start_reply(e, header)
 }
 
+/// Begins a reply without contexts as [`start_reply`] does, at once instead of value by value, and
+/// without need of padding. Returns `false`, and writes nothing, unless the protocol is GIOP 1.2 in
+/// the byte order of this machine, and the frame has memory for it.
 #[inline]
-pub(crate) fn start_giop(
+pub fn start_usual_reply(
     e: &mut Encoder<'_>,
-    version: Version,
-    header: &ReplyHeader<'_>,
-) -> Result<(), CdrError> {
-    if version != Version::V1_2 || !header.contexts.is_empty() || e.endian() != Endian::NATIVE {
-        return start_by_parts(e, version, header);
+    protocol: Protocol,
+    request_id: u32,
+    status: ReplyStatus,
+) -> bool {
+    if protocol != Protocol::Giop(Version::V1_2) || e.endian() != Endian::NATIVE {
+        return false;
     }
-    // The usual one in one go: id, status and the number of contexts, which is none.
+    // Identifier, status and the number of contexts, which is none.
     let mut octets = USUAL_START;
-    octets[HEADER_LEN..HEADER_LEN + 4].copy_from_slice(&header.request_id.to_ne_bytes());
-    octets[HEADER_LEN + 4..HEADER_LEN + 8].copy_from_slice(&(header.status as u32).to_ne_bytes());
-    e.write_octets(&octets)
+    octets[HEADER_LEN..HEADER_LEN + 4].copy_from_slice(&request_id.to_ne_bytes());
+    octets[HEADER_LEN + 4..HEADER_LEN + 8].copy_from_slice(&(status as u32).to_ne_bytes());
+    e.write_octets(&octets).is_ok()
 }
 
-#[inline(never)]
-fn start_by_parts(
+pub(crate) fn start_giop(
     e: &mut Encoder<'_>,
     version: Version,
     header: &ReplyHeader<'_>,
@@ -103,17 +107,7 @@ fn start_by_parts(
 /// to be filled in.
 const USUAL_START: [u8; HEADER_LEN + 12] = {
     let mut octets = [0; HEADER_LEN + 12];
-    let endian = Endian::NATIVE.is_little() as u8;
-    let start = [
-        b'G',
-        b'I',
-        b'O',
-        b'P',
-        1,
-        2,
-        endian,
-        MessageType::Reply as u8,
-    ];
+    let start = usual_start(MessageType::Reply);
     octets.split_at_mut(start.len()).0.copy_from_slice(&start);
     octets
 };

@@ -76,12 +76,43 @@ impl<'a> RequestHeader<'a> {
     ///
     /// # Errors
     /// Those of malformed content.
-    // Always inlined: a value that is moved through memory in parts and read as a whole costs as
-    // much as all the reading.
-    #[inline(always)]
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_request(d)
     }
+
+    /// Reads a header as [`decode`](Self::decode) does, in its place: that of a usual request is
+    /// not moved, which costs as much as all the reading.
+    ///
+    /// # Errors
+    /// Those of malformed content.
+    #[inline(always)]
+    pub fn decode_here(
+        &mut self,
+        d: &mut Decoder<'a>,
+        protocol: impl MessageProtocol,
+    ) -> Result<(), CdrError> {
+        if protocol.version() == Version::V1_2
+            && protocol.header_len() == HEADER_LEN
+            && let Some(has_contexts) = self.decode_at_once(d)
+        {
+            return if has_contexts {
+                self.decode_contexts(d)
+            } else {
+                Ok(())
+            };
+        }
+        *self = protocol.decode_request(d)?;
+        Ok(())
+    }
+
+    /// A header without content.
+    pub const EMPTY: Self = Self {
+        request_id: 0,
+        response: ResponseFlags::None,
+        target: Target::Key(&[]),
+        operation: &[],
+        contexts: &[],
+    };
 
     pub(crate) fn encode_giop(
         &self,
@@ -111,25 +142,31 @@ impl<'a> RequestHeader<'a> {
         e.write_seq(self.contexts)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+        let mut header = Self::EMPTY;
         if version == Version::V1_2
-            && let Some((mut header, has_contexts)) = Self::decode_at_once(d)
+            && let Some(has_contexts) = header.decode_at_once(d)
         {
             if has_contexts {
-                header.contexts = d.read_seq()?;
-                align_body(d)?;
+                header.decode_contexts(d)?;
             }
             return Ok(header);
         }
         Self::decode_by_parts(d, version)
     }
 
+    #[inline(never)]
+    fn decode_contexts(&mut self, d: &mut Decoder<'a>) -> Result<(), CdrError> {
+        self.contexts = d.read_seq()?;
+        align_body(d)
+    }
+
     /// Reads a header of GIOP 1.2 with a target by key, in the byte order of this machine, at once
-    /// instead of value by value. Also returns whether it has contexts, which are left to be read.
-    /// Takes nothing of any other header, nor of a malformed one.
+    /// instead of value by value. Returns whether it has contexts, which are left to be read. Takes
+    /// nothing of any other header, nor of a malformed one.
     #[inline(always)]
-    fn decode_at_once(d: &mut Decoder<'a>) -> Option<(Self, bool)> {
+    fn decode_at_once(&mut self, d: &mut Decoder<'a>) -> Option<bool> {
         let octets = d.lookahead(HEADER_PHASE)?;
         let (fixed, _) = octets.split_first_chunk::<KEY_AT>()?;
         let &[i0, i1, i2, i3, flags, _, _, _, a0, a1, _, _, k0, k1, k2, k3] = fixed;
@@ -156,14 +193,12 @@ impl<'a> RequestHeader<'a> {
             ((contexts_at + 4 + HEADER_PHASE + 7) & !7) - HEADER_PHASE
         };
         let octets = d.take_ahead(taken)?;
-        let header = Self {
-            request_id: u32::from_ne_bytes([i0, i1, i2, i3]),
-            response: ResponseFlags::of(flags),
-            target: Target::Key(octets.get(KEY_AT..)?.get(..key_len)?),
-            operation: octets.get(operation_at + 4..)?.get(..operation_len - 1)?,
-            contexts: &[],
-        };
-        Some((header, has_contexts))
+        self.request_id = u32::from_ne_bytes([i0, i1, i2, i3]);
+        self.response = ResponseFlags::of(flags);
+        self.target = Target::Key(octets.get(KEY_AT..)?.get(..key_len)?);
+        self.operation = octets.get(operation_at + 4..)?.get(..operation_len - 1)?;
+        self.contexts = &[];
+        Some(has_contexts)
     }
 
     #[inline(never)]

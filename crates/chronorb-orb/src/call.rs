@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::{
     CompletionStatus, MessageProtocol, Protocol, ReplyHeader, ReplyStatus, ServiceContext,
-    SystemException, SystemExceptionKind, finish_message, minor, start_reply,
+    SystemException, SystemExceptionKind, finish_message, minor, start_reply, start_usual_reply,
 };
 
 use chronorb_transport::Connection;
@@ -361,6 +361,16 @@ impl<'f> ReplyWriter<'f> {
         Ok(())
     }
 
+    /// Sends the reply, if it may be sent directly.
+    #[inline(always)]
+    pub(crate) fn send(&mut self) {
+        if let Some(sink) = self.sink.take() {
+            self.finish();
+            sink.send_whole(self.encoder.frame().as_slice());
+            self.sent = true;
+        }
+    }
+
     /// Completes the message for sending it now. A reply that is begun later is discarded.
     pub(crate) fn take_sent(&mut self) -> &[u8] {
         self.sent = true;
@@ -387,9 +397,21 @@ impl<'f> ReplyWriter<'f> {
 
     #[inline]
     fn begin(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
-        if !self.encoder.frame().is_empty() {
-            self.encoder.truncate(0);
+        if self.encoder.frame().is_empty()
+            && self.contexts.is_empty()
+            && start_usual_reply(&mut self.encoder, self.protocol, self.request_id, status)
+        {
+            self.header_end = self.encoder.position();
+            self.body_start = self.header_end;
+            return Ok(());
         }
+        self.begin_by_parts(status)
+    }
+
+    /// Begins a reply with contexts, of an older protocol, or after another one was begun.
+    #[inline(never)]
+    fn begin_by_parts(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
+        self.encoder.truncate(0);
         let header = ReplyHeader {
             request_id: self.request_id,
             status,

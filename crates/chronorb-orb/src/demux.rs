@@ -52,7 +52,7 @@ impl<T: DirectoryEntry> Directory<T> {
     }
 
     /// The entry in a slot, unless it was removed. Wait-free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(
         &self,
         key: Key,
@@ -78,7 +78,7 @@ impl<T: DirectoryEntry> Directory<T> {
     ///
     /// The search may briefly use a wrong entry and become its last user after the entry was
     /// removed. It then gives the entry to `orphans`, because the last user has to destroy it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(
         &self,
         slot: Option<Key>,

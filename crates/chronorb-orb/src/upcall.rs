@@ -22,7 +22,8 @@ use crate::object::{OBJECT_ID, Object};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::poa::{
-    Entry, ObjectKey, Poa, PoaRef, Refusal, RequestTarget, SerialGuard, ThreadModel, WaitCause,
+    ActiveRef, Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, RequestTarget, SerialGuard,
+    ThreadModel, WaitCause,
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
@@ -35,7 +36,7 @@ pub(crate) struct Upcall<'u> {
     pub(crate) propagated: Option<Priority>,
     /// The most urgent priority that clients may propagate at the endpoint of the request.
     pub(crate) ceiling: Option<Priority>,
-    pub(crate) thread: Thread,
+    pub(crate) thread: &'u Thread,
 }
 
 /// The thread that serves a request.
@@ -145,7 +146,7 @@ impl Upcall<'_> {
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
         let priority = core.rt.transform.inbound(priority, key.id)?;
-        let _priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
+        let at_priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
         let patience = if poa.is_serial() {
             Some(self.patience_for(&poa, priority)?)
         } else {
@@ -153,19 +154,19 @@ impl Upcall<'_> {
         };
         // It is dropped before the priority is restored.
         let active = active;
-        let made;
+        let mut made = None;
         let found = match &active {
             Some(active) => RequestTarget::Active(active),
             None => {
-                made = poa.make_servant(key.id, own, self.incoming.operation)?;
-                made.target()
+                let servant = poa.make_servant(key.id, own, self.incoming.operation)?;
+                made.insert(servant).target()
             }
         };
-        let _serial = match patience {
+        let serial = match patience {
             Some(patience) => self.enter(&poa, patience, priority)?,
             None => None,
         };
-        let _running = found.begin(core, &poa);
+        let running = found.begin(core, &poa);
         let call = Call {
             incoming: &self.incoming,
             poa: &poa,
@@ -174,7 +175,16 @@ impl Upcall<'_> {
         };
         // A panic of the servant fails one request, and not the thread.
         let run = || body.run(found.servant(), &call);
-        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| self.panicked(panic))
+        let served = catch_unwind(AssertUnwindSafe(run));
+        // In the order in which they would be dropped. The calls are inlined, unlike the drops,
+        // which each error needs too.
+        drop(running);
+        drop(serial);
+        RequestServant::leave(made);
+        ActiveRef::leave(active);
+        at_priority.leave();
+        poa.leave();
+        served.map_err(|panic| self.panicked(panic))
     }
 
     /// Reports which operation panicked, with the panic's message. The panic hook of the process
@@ -335,6 +345,8 @@ pub(crate) struct Dispatch<'a, 'r, 'f> {
     /// The arguments, taken when the servant is called.
     pub(crate) arguments: &'r mut Option<Decoder<'a>>,
     pub(crate) reply: &'r mut ReplyWriter<'f>,
+    /// The thread, if it may send the reply before the request leaves its POA.
+    pub(crate) sender: Option<&'r Thread>,
 }
 
 type AnswerEarly<'r> = &'r dyn Fn(&[u8]) -> Result<(), SystemException>;
@@ -350,6 +362,7 @@ impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
             answer_early: None,
             arguments,
             reply,
+            sender: None,
         }
     }
 }
@@ -357,6 +370,7 @@ impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
 impl Body for Dispatch<'_, '_, '_> {
     type Output = Result<(), SystemException>;
 
+    #[inline(always)]
     fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
@@ -385,6 +399,13 @@ impl Body for Dispatch<'_, '_, '_> {
         dispatched?;
         if !reply.is_begun() {
             reply.normal()?;
+        }
+        // At the request's own priority only the servant runs.
+        if let Some(thread) = self.sender
+            && thread.own.priority == call.priority
+            && call.poa.ends_after_reply()
+        {
+            reply.send();
         }
         Ok(())
     }

@@ -659,3 +659,113 @@ mod lite {
         assert_eq!(read[0].1[..header], frame.as_slice()[..header]);
     }
 }
+
+/// Asks a new reader about octets that arrived at once, with and without the shorter way.
+fn usual_and_polled(
+    bounds: Bounds,
+    octets: &[u8],
+    usual: fn(&MessageReader, &Frame) -> Option<MessageHeader>,
+) -> (Option<MessageHeader>, Result<Progress, ReadError>) {
+    let mut reader = MessageReader::new(bounds, Frame::new(0, usize::MAX));
+    assert!(reader.is_fresh());
+    let mut frame = Frame::new(4 << 10, usize::MAX);
+    let room = MessageReader::first_room(&mut frame).expect("there is memory");
+    room[..octets.len()].copy_from_slice(octets);
+    frame.commit(octets.len());
+    let header = usual(&reader, &frame);
+    (header, reader.poll(&Negotiation::default(), &mut frame))
+}
+
+/// A request of GIOP 1.2 with these response flags, in the byte order of this machine.
+fn request(flags: u8) -> Vec<u8> {
+    let mut body = [&[1, 0, 0, 0, flags][..], &[0; 43]].concat();
+    let header = MessageHeader {
+        protocol: Version::V1_2.into(),
+        endian: Endian::NATIVE,
+        more_fragments: false,
+        kind: Request,
+        size: body.len() as u32,
+    };
+    let mut octets = header.to_bytes().to_vec();
+    octets.append(&mut body);
+    octets
+}
+
+#[test]
+fn a_usual_request_is_recognized_as_it_is_polled() {
+    let octets = request(3);
+    let (usual, polled) = usual_and_polled(BOUNDS, &octets, MessageReader::usual_request);
+    let header = usual.expect("it is a usual request");
+    let skipped = None;
+    assert_eq!(polled, Ok(Progress::Message(Message { header, skipped })));
+}
+
+#[test]
+fn requests_that_are_not_usual_are_left_to_be_polled() {
+    let usual = |octets: &[u8]| usual_and_polled(BOUNDS, octets, MessageReader::usual_request).0;
+    assert_eq!(usual(&request(0)), None, "a oneway");
+    assert_eq!(usual(&request(1)), None, "an answer before the operation");
+    let octets = request(3);
+    for len in 0..octets.len() {
+        assert_eq!(usual(&octets[..len]), None, "the first {len} octets");
+    }
+    let followed = [&octets[..], b"G"].concat();
+    assert_eq!(usual(&followed), None, "more octets follow");
+    // The magic, the version, the flags and the kind.
+    for place in 0..8 {
+        let mut other = octets.clone();
+        other[place] ^= 2;
+        assert_eq!(usual(&other), None, "another octet {place}");
+    }
+    let bounds = Bounds {
+        message: octets.len() - 1,
+        ..BOUNDS
+    };
+    let (usual, _) = usual_and_polled(bounds, &octets, MessageReader::usual_request);
+    assert_eq!(usual, None, "it is beyond the bound");
+}
+
+proptest! {
+    #[test]
+    fn what_is_recognized_at_once_is_what_is_polled(
+        changes in prop::collection::vec((0_usize..20, any::<u8>()), 0..3),
+        extra in 0_usize..3,
+        is_reply: bool,
+    ) {
+        let (kind, usual): (_, fn(&MessageReader, &Frame) -> Option<MessageHeader>) = if is_reply {
+            (Reply as u8, MessageReader::usual_reply)
+        } else {
+            (Request as u8, MessageReader::usual_request)
+        };
+        let mut octets = request(3);
+        octets[7] = kind;
+        for (place, octet) in changes {
+            octets[place] = octet;
+        }
+        octets.resize(octets.len() + extra, 0);
+        let (recognized, polled) = usual_and_polled(BOUNDS, &octets, usual);
+        if let Some(header) = recognized {
+            let skipped = None;
+            prop_assert_eq!(polled, Ok(Progress::Message(Message { header, skipped })));
+        }
+    }
+}
+
+#[test]
+fn a_reader_with_kept_octets_expects_no_usual_message() {
+    let mut reader = MessageReader::new(BOUNDS, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(4 << 10, usize::MAX);
+    let octets = request(3);
+    frame
+        .extend_from_slice(&octets[..30])
+        .expect("there is room");
+    let polled = reader.poll(&Negotiation::default(), &mut frame);
+    assert_eq!(
+        polled,
+        Ok(Progress::Missing {
+            total: octets.len()
+        })
+    );
+    reader.suspend(&mut frame, false).expect("there is memory");
+    assert!(!reader.is_fresh());
+}

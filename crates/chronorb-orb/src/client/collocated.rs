@@ -182,7 +182,8 @@ fn serve_directly<'b>(
     };
     scope.begin(core);
     let request = (key, operation.name, propagated);
-    let upcall = upcall(core, scope.arena(), request, caller(core));
+    let thread = caller(core);
+    let upcall = upcall(core, scope.arena(), request, &thread);
     match upcall.serve(body) {
         Ok(()) => Some(Ok(())),
         Err(UpcallError::Exception(exception)) => Some(Err(exception)),
@@ -198,7 +199,7 @@ fn upcall<'r>(
     core: &'r Arc<Core>,
     arena: &'r Arena,
     (key, operation, propagated): (&'r [u8], &'r str, Option<Priority>),
-    thread: Thread,
+    thread: &'r Thread,
 ) -> Upcall<'r> {
     Upcall {
         incoming: IncomingRequest {
@@ -269,7 +270,7 @@ fn serve(
     let (request, reply, arena) = scope.parts();
     let arguments = request.decoder(BODY, Endian::NATIVE, arena);
     let arguments = arguments.with_text(text).with_host(Some(core));
-    let upcall = upcall(core, arena, (key, operation, propagated), thread);
+    let upcall = upcall(core, arena, (key, operation, propagated), &thread);
     let mut reply = ReplyWriter::new(reply, VERSION.into(), REQUEST_ID, text, &[]);
     match upcall.serve(&mut Dispatch::of_caller(&mut Some(arguments), &mut reply))? {
         Ok(()) => {}

@@ -167,7 +167,7 @@ impl Stages {
             key,
             propagated: None,
             ceiling: None,
-            thread: self.thread,
+            thread: &self.thread,
         };
         let served = upcall.serve(&mut Arrival {
             arguments: Some(body),

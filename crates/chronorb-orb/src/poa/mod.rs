@@ -55,6 +55,6 @@ pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
 };
 pub use self::servants::IntoServant;
-pub(crate) use self::servants::RequestTarget;
-pub(crate) use self::table::{PoaRef, PoaTable};
+pub(crate) use self::servants::{RequestServant, RequestTarget};
+pub(crate) use self::table::{ActiveRef, PoaRef, PoaTable};
 pub use crate::rtcorba::PriorityModel;

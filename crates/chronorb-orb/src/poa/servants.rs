@@ -97,6 +97,20 @@ struct LocatorServant<'p> {
 }
 
 impl RequestServant<'_> {
+    /// Drops a servant, if there is one.
+    #[inline(always)]
+    pub(crate) fn leave(this: Option<Self>) {
+        if let Some(this) = this {
+            this.end();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end(self) {
+        drop(self);
+    }
+
     #[cold]
     pub(crate) fn target(&self) -> RequestTarget<'_> {
         match self {

@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,12 +50,24 @@ impl Deref for PoaRef<'_> {
     }
 }
 
-impl Drop for PoaRef<'_> {
+impl PoaRef<'_> {
+    /// Drops the reference, inlined.
     #[inline(always)]
-    fn drop(&mut self) {
+    pub(crate) fn leave(self) {
+        ManuallyDrop::new(self).release();
+    }
+
+    #[inline(always)]
+    fn release(&mut self) {
         if let Some(poa) = self.slot.take().and_then(SlotRef::release) {
             poa.release_hold();
         }
+    }
+}
+
+impl Drop for PoaRef<'_> {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
@@ -132,7 +145,7 @@ impl PoaTable {
     }
 
     /// As [`find`](Self::find), for callers that have entered the epoch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_within(
         &self,
         reading: &EpochGuard,
@@ -267,6 +280,21 @@ pub(crate) struct ActiveRef<'p> {
 }
 
 impl ActiveRef<'_> {
+    /// Drops a reference, if it is one, inlined.
+    #[inline(always)]
+    pub(crate) fn leave(this: Option<Self>) {
+        if let Some(this) = this {
+            ManuallyDrop::new(this).release();
+        }
+    }
+
+    #[inline(always)]
+    fn release(&mut self) {
+        if let Some(active) = self.slot.take().and_then(SlotRef::release) {
+            self.poa.give_back(active);
+        }
+    }
+
     pub(crate) fn key(&self) -> Key {
         self.slot().key()
     }
@@ -288,11 +316,8 @@ impl Deref for ActiveRef<'_> {
 }
 
 impl Drop for ActiveRef<'_> {
-    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(active) = self.slot.take().and_then(SlotRef::release) {
-            self.poa.give_back(active);
-        }
+        self.release();
     }
 }
 

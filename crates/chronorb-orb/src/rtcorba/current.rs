@@ -1,6 +1,7 @@
 //! The priority of the calling thread.
 
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -189,13 +190,25 @@ impl Outer {
     }
 }
 
-impl Drop for PriorityGuard {
+impl PriorityGuard {
+    /// Drops the guard, inlined.
     #[inline(always)]
-    fn drop(&mut self) {
+    pub(crate) fn leave(self) {
+        ManuallyDrop::new(self).end();
+    }
+
+    #[inline(always)]
+    fn end(&mut self) {
         let is_other = PRIORITY.replace(self.own.priority) != self.during;
         if is_other || self.outer.is_some() || BEFORE.get().is_some() {
             restore(self.own.scheduling, self.outer, is_other);
         }
+    }
+}
+
+impl Drop for PriorityGuard {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -149,6 +149,7 @@ pub(super) struct AffinityGuard<'l> {
 impl AffinityGuard<'_> {
     /// Receives the next octets of the connection, and waits for them. [`IoError::WouldBlock`]
     /// where the thread is called back, or at the deadline, if there is one.
+    #[inline(always)]
     pub(super) fn recv(
         &self,
         room: &mut [u8],
@@ -158,11 +159,7 @@ impl AffinityGuard<'_> {
         let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
         if !matches!(waiting, WaitPolicy::Block) {
             let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
-            let looked = poll_for(bound, || match self.connection.look(room) {
-                Err(IoError::WouldBlock) if !self.is_called() => None,
-                received => Some(received),
-            });
-            if let Some(received) = looked {
+            if let Some(received) = self.poll(room, bound) {
                 return received;
             }
         }
@@ -173,6 +170,15 @@ impl AffinityGuard<'_> {
         // A thread that was called meanwhile still handles the octets that it received.
         self.stayer.has_waited();
         received?.ok_or(IoError::WouldBlock)
+    }
+
+    /// Polls the connection for at most `bound`.
+    #[inline(never)]
+    fn poll(&self, room: &mut [u8], bound: Duration) -> Option<Result<usize, IoError>> {
+        poll_for(bound, || match self.connection.look(room) {
+            Err(IoError::WouldBlock) if !self.is_called() => None,
+            received => Some(received),
+        })
     }
 
     /// Whether the thread has to return to the reactor.

@@ -56,8 +56,14 @@ impl<'l> At<'l> {
     }
 
     /// Sends a message. Octets that the peer does not take at once are sent when there is room.
-    #[inline]
+    #[inline(never)]
     pub(super) fn send(self, message: &[u8]) -> Result<(), LostConnection> {
+        self.send_inlined(message)
+    }
+
+    /// Sends a message as [`send`](Self::send) does, on the path of the usual request.
+    #[inline(always)]
+    fn send_inlined(self, message: &[u8]) -> Result<(), LostConnection> {
         if self.connection.send(message)? {
             self.rearm();
         }
@@ -144,6 +150,16 @@ pub(crate) struct ReplySink<'c> {
 }
 
 impl ReplySink<'_> {
+    /// Sends a message. A connection to which it cannot be sent ends.
+    #[inline(always)]
+    pub(crate) fn send_whole(self, message: &[u8]) {
+        self.core.at(Stage::Write);
+        if self.at.send_inlined(message).is_err() {
+            self.at.end();
+        }
+        self.core.at(Stage::Rest);
+    }
+
     /// Sends the pieces of a message as `message` produces them; `None` where another thread is
     /// sending, and nothing was done. A message that is not sent whole ends the connection.
     pub(crate) fn send(

@@ -382,7 +382,7 @@ impl ServerConnection {
     /// Returns whether octets are kept, so that the connection must be armed for room to send.
     /// Waits neither for the peer nor for another thread: a thread that is already sending also
     /// sends this message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&self, message: &[u8]) -> Result<bool, LostConnection> {
         let Some(mut output) = self.output.claim() else {
             return self.leave_to_sender(message);

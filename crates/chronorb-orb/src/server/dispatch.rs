@@ -76,37 +76,38 @@ impl Context<'_> {
         let Some(body) = &mut arguments else {
             return Err(End::Malformed);
         };
-        let header = match places {
-            None => RequestHeader::decode(body, message.protocol),
-            Some(places) => places.header(body),
+        // Decoded in place, and without a value for contexts where there are none: both are read in
+        // many places, and would be moved through memory.
+        let mut header = RequestHeader::EMPTY;
+        let decoded = match places {
+            None => header.decode_here(body, message.protocol),
+            Some(places) => places.header(body).map(|decoded| header = decoded),
         };
-        #[cfg_attr(not(feature = "diop"), expect(unused_mut))]
-        let Ok(mut header) = header else {
+        if decoded.is_err() {
             return Err(End::Malformed);
-        };
-        let known = if header.contexts.is_empty() {
-            KnownContexts::NONE
-        } else {
+        }
+        let (known, answers);
+        let mut reply_contexts: &[ServiceContext<'_>] = &[];
+        let mut propagated = Ok(None);
+        #[cfg(feature = "distributable-threads")]
+        let mut scheduling = None;
+        if !header.contexts.is_empty() {
             #[cfg(feature = "bidir")]
             if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
                 learn_listen_points(self.core, self.at, header.contexts);
                 self.host.set_claimant(self.at.connection.claimant());
             }
-            KnownContexts::read(self.core, self.at.connection, &header, message)
-        };
-        let _constraint = known.constraint;
+            known = KnownContexts::read(self.core, self.at.connection, &header, message);
+            answers = known.answers();
+            reply_contexts = answers.as_slice();
+            propagated = known.propagated;
+            #[cfg(feature = "distributable-threads")]
+            {
+                scheduling = known.scheduling;
+            }
+        }
         let text = self.at.connection.text(message.version());
         body.set_text(text);
-        let echo = known.echo.as_ref().map(|data| ServiceContext {
-            id: contexts::RT_CORBA_PRIORITY,
-            data,
-        });
-        let reply_contexts: &[ServiceContext<'_>] = match (echo, known.agrees) {
-            (None, false) => &[],
-            (None, true) => &[AGREED],
-            (Some(echo), false) => &[echo],
-            (Some(echo), true) => &[echo, AGREED],
-        };
         let mut reply = ReplyWriter::new(
             self.reply,
             message.protocol,
@@ -135,12 +136,14 @@ impl Context<'_> {
             at: self.at,
             header: &header,
         };
-        let served = match known.propagated {
+        let served = match propagated {
             Ok(propagated) => {
                 let (arena, thread) = (self.arena, self.thread);
                 #[cfg(feature = "distributable-threads")]
-                match known.scheduling {
-                    None => request.serve(arena, thread, propagated, &mut arguments, &mut reply),
+                match scheduling {
+                    None => {
+                        request.serve(arena, thread, propagated, &mut arguments, &mut reply, true)
+                    }
                     Some(content) => request.serve_in_thread(
                         content,
                         (arena, thread, propagated),
@@ -149,7 +152,7 @@ impl Context<'_> {
                     ),
                 }
                 #[cfg(not(feature = "distributable-threads"))]
-                request.serve(arena, thread, propagated, &mut arguments, &mut reply)
+                request.serve(arena, thread, propagated, &mut arguments, &mut reply, true)
             }
             Err(exception) => Err(exception.into()),
         };
@@ -165,10 +168,10 @@ impl Context<'_> {
                 }
             }
         }
-        let answered = match header.response {
-            ResponseFlags::None => false,
-            ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
-        };
+        if reply.is_sent() {
+            return Ok(MessageOutcome::NoReply);
+        }
+        let answered = header.response != ResponseFlags::None;
         reply.finish();
         if answered && self.reply.len() > self.at.connection.largest {
             return self.refuse(message, REPLY_TOO_LARGE);
@@ -310,20 +313,22 @@ struct KnownContexts<'a> {
     /// Whether the reply agrees to GIOPlite.
     agrees: bool,
     /// The time constraint of the request, which the thread has until this is dropped.
-    constraint: Option<ConstraintGuard>,
+    _constraint: Option<ConstraintGuard>,
     of_request: PhantomData<&'a ()>,
 }
 
 impl<'a> KnownContexts<'a> {
-    const NONE: Self = Self {
-        #[cfg(feature = "distributable-threads")]
-        scheduling: None,
-        of_request: PhantomData,
-        propagated: Ok(None),
-        echo: None,
-        agrees: false,
-        constraint: None,
-    };
+    /// The contexts of the reply.
+    fn answers(&self) -> ReplyContexts<'_> {
+        let echo = self.echo.as_ref().map(|data| ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        });
+        ReplyContexts {
+            list: [echo.unwrap_or(AGREED), AGREED],
+            len: usize::from(echo.is_some()) + usize::from(self.agrees),
+        }
+    }
 
     /// Reads the contexts, and notes those that concern the connection.
     #[inline(never)]
@@ -350,7 +355,7 @@ impl<'a> KnownContexts<'a> {
         let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
-            constraint,
+            _constraint: constraint,
             propagated: announced.and(priority),
             echo: echo.map(|priority| contexts::encode_priority(priority.value())),
             agrees: agree_to_lite(core, connection, header),
@@ -358,6 +363,18 @@ impl<'a> KnownContexts<'a> {
             scheduling: known.scheduling,
             of_request: PhantomData,
         }
+    }
+}
+
+/// The contexts of a reply.
+struct ReplyContexts<'a> {
+    list: [ServiceContext<'a>; 2],
+    len: usize,
+}
+
+impl<'a> ReplyContexts<'a> {
+    fn as_slice(&self) -> &[ServiceContext<'a>] {
+        &self.list[..self.len]
     }
 }
 
@@ -602,10 +619,11 @@ impl<'a> Request<'a> {
     fn serve(
         &self,
         arena: &'a Arena,
-        thread: &Thread,
+        thread: &'a Thread,
         propagated: Option<Priority>,
         arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
+        may_send: bool,
     ) -> Result<(), UpcallError> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
         let upcall = Upcall {
@@ -620,12 +638,9 @@ impl<'a> Request<'a> {
             key,
             propagated,
             ceiling: self.at.connection.ceiling,
-            thread: *thread,
+            thread,
         };
-        let answer_early = |answer: &[u8]| {
-            let sent = self.at.send(answer);
-            sent.map_err(|_| COMM_FAILURE)
-        };
+        let answer_early = |answer: &[u8]| self.answer_early(answer);
         let served = upcall.serve(&mut Dispatch {
             core: Some(self.core),
             answer_early: match self.header.response {
@@ -634,6 +649,7 @@ impl<'a> Request<'a> {
             },
             arguments,
             reply,
+            sender: may_send.then_some(thread),
         });
         match served {
             Ok(outcome) => Ok(outcome?),
@@ -650,13 +666,14 @@ impl<'a> Request<'a> {
     fn serve_in_thread(
         &self,
         content: &[u8],
-        (arena, thread, propagated): (&'a Arena, &Thread, Option<Priority>),
+        (arena, thread, propagated): (&'a Arena, &'a Thread, Option<Priority>),
         arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), UpcallError> {
         use crate::rtscheduling::{Answer, host};
         let hosted = host(self.core, content, propagated)?;
-        let served = self.serve(arena, thread, propagated, arguments, reply);
+        // The end of the distributable thread may change the answer.
+        let served = self.serve(arena, thread, propagated, arguments, reply, false);
         let Some(hosted) = hosted else {
             return served;
         };
@@ -673,6 +690,13 @@ impl<'a> Request<'a> {
             Err(cancelled) => Err(cancelled.into()),
             Ok(()) => served,
         }
+    }
+
+    /// Sends an answer before the servant is called.
+    #[cold]
+    #[inline(never)]
+    fn answer_early(&self, answer: &[u8]) -> Result<(), SystemException> {
+        self.at.send(answer).map_err(|_| COMM_FAILURE)
     }
 
     /// Answers a request whose target is not here, if the answer is not the exception itself.

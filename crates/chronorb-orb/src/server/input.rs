@@ -89,14 +89,23 @@ impl Input {
     /// beyond the message stay in the input. So does the beginning of an incomplete message: a long
     /// one stays in the frame that it was received into, so that no octet is copied again. `read`
     /// reads available octets into the room that it is given.
-    #[inline]
     pub(super) fn receive(
         &mut self,
-        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<usize, IoError>,
         negotiation: &Negotiation,
         frame: &mut Frame,
     ) -> Result<ReceiveOutcome, End> {
         frame.clear();
+        self.receive_rest(read, negotiation, frame)
+    }
+
+    /// Receives the rest of a message whose first octets may be in `frame`.
+    pub(super) fn receive_rest(
+        &mut self,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<usize, IoError>,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<ReceiveOutcome, End> {
         let mut at_once = 0;
         loop {
             let total = match self.reader.poll(negotiation, frame)? {
@@ -131,6 +140,12 @@ impl Input {
                 Err(_) => return Err(End::Lost),
             }
         }
+    }
+
+    /// Whether a thread that waits for the next message may expect the usual request.
+    #[inline]
+    pub(super) fn expects_usual(&self) -> bool {
+        self.reader.is_fresh() && !self.opens && !self.hung_up && self.idle_timeout.is_none()
     }
 
     /// Resumes reading after a pause, which does not count for the time limit of the peer.

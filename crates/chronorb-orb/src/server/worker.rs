@@ -194,8 +194,8 @@ impl Worker {
         input.hung_up = connection.is_hung_up();
         let mut parts = 0;
         loop {
-            let read = |room: &mut [u8]| connection.transport().try_recv(room);
-            let received = input.receive(read, &connection.negotiation, &mut self.request);
+            let mut read = |room: &mut [u8]| connection.transport().try_recv(room);
+            let received = input.receive(&mut read, &connection.negotiation, &mut self.request);
             let received = received.map_err(|end| input.give_up(end))?;
             if input.opens {
                 input.opens = !connection.transport().is_established();

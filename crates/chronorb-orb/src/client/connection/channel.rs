@@ -195,16 +195,17 @@ impl ExclusiveConnection {
     ) -> Result<MessageHeader, Failure> {
         let link = &self.link;
         let mut reader = self.reader.borrow_mut();
-        let failure =
-            match reader.receive(link, frame, |room| link.recv_reply(room, deadline, whole)) {
-                Ok(Some(header)) if header.kind == expected => return Ok(header),
-                Ok(Some(header)) => {
-                    link.protest(header.kind);
-                    reader.unexpected(header.kind)
-                }
-                Ok(None) => timeout(CompletionStatus::Maybe).into(),
-                Err(failure) => failure,
-            };
+        let failure = match reader
+            .receive_usual(link, frame, |room| link.recv_reply(room, deadline, whole))
+        {
+            Ok(Some(header)) if header.kind == expected => return Ok(header),
+            Ok(Some(header)) => {
+                link.protest(header.kind);
+                reader.unexpected(header.kind)
+            }
+            Ok(None) => timeout(CompletionStatus::Maybe).into(),
+            Err(failure) => failure,
+        };
         link.close();
         Err(failure)
     }

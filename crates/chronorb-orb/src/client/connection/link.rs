@@ -303,6 +303,32 @@ impl ReplyReader {
         !self.0.pending().is_empty()
     }
 
+    /// Receives the next whole message as [`receive`](Self::receive) does, and recognizes it at once
+    /// if it is a usual reply.
+    #[inline(always)]
+    pub(super) fn receive_usual(
+        &mut self,
+        link: &Link,
+        frame: &mut Frame,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<MessageHeader>, Failure> {
+        frame.clear();
+        if self.0.is_fresh()
+            && let Ok(room) = MessageReader::first_room(frame)
+        {
+            match read(room) {
+                Ok(received) => frame.commit(received),
+                Err(error) => return self.end_without(frame, error),
+            }
+            if let Some(header) = self.0.usual_reply(frame) {
+                drop(self.0.take_spare(KEPT_CAPACITY));
+                link.negotiation.learn(header, frame);
+                return Ok(Some(header));
+            }
+        }
+        self.receive_rest(link, frame, read)
+    }
+
     /// Receives the next whole message into `frame`, which it clears, from the octets that `read`
     /// receives. Returns `None` if `read` would block or its time is over; the next call continues
     /// from there.
@@ -311,9 +337,20 @@ impl ReplyReader {
         &mut self,
         link: &Link,
         frame: &mut Frame,
-        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+        read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<Option<MessageHeader>, Failure> {
         frame.clear();
+        self.receive_rest(link, frame, read)
+    }
+
+    /// Receives a message whose first octets may be in `frame`.
+    #[inline(never)]
+    fn receive_rest(
+        &mut self,
+        link: &Link,
+        frame: &mut Frame,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<MessageHeader>, Failure> {
         loop {
             let total = match self.0.poll(&link.negotiation, frame).map_err(unreadable)? {
                 Progress::Message(message) => {
@@ -334,16 +371,25 @@ impl ReplyReader {
             };
             match read(room) {
                 Ok(received) => frame.commit(received),
-                Err(error) => {
-                    // A large message waits in the frame that it was received into.
-                    let suspended = self.0.suspend(frame, frame.len() > COPIED);
-                    suspended.map_err(unreadable)?;
-                    return match error {
-                        IoError::WouldBlock | IoError::TimedOut => Ok(None),
-                        _ => Err(comm_failure(CompletionStatus::Maybe).into()),
-                    };
-                }
+                Err(error) => return self.end_without(frame, error),
             }
+        }
+    }
+
+    /// Ends the reception of a message that is not whole.
+    #[cold]
+    #[inline(never)]
+    fn end_without(
+        &mut self,
+        frame: &mut Frame,
+        error: IoError,
+    ) -> Result<Option<MessageHeader>, Failure> {
+        // A large message waits in the frame that it was received into.
+        let suspended = self.0.suspend(frame, frame.len() > COPIED);
+        suspended.map_err(unreadable)?;
+        match error {
+            IoError::WouldBlock | IoError::TimedOut => Ok(None),
+            _ => Err(comm_failure(CompletionStatus::Maybe).into()),
         }
     }
 

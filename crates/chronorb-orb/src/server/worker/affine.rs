@@ -5,9 +5,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use chronorb_giop::MessageType;
-use chronorb_giop::connection::Message;
+use chronorb_giop::connection::{Message, MessageReader};
+use chronorb_giop::{MessageHeader, MessageType};
 use chronorb_rt::{Backoff, BatonGuard, Deadline, Key, Monotonic};
+use chronorb_transport::IoError;
 
 use super::{AfterRequest, Worker, waits_for_reply};
 use crate::incident::Incident;
@@ -29,6 +30,16 @@ enum WaitOutcome {
     /// Nothing arrived for as long as a connection may be idle.
     Idleness,
     /// The thread was called, or its wait ended early: by a signal, or by a shorter limit.
+    Nothing,
+}
+
+/// The result of waiting for a usual request.
+enum UsualOutcome {
+    /// It is in the frame, and nothing follows it.
+    Request(MessageHeader),
+    /// It is another message, or no whole one. Its first octets are in the frame if it has `begun`.
+    Other { begun: bool },
+    /// The thread was called, or its wait ended early.
     Nothing,
 }
 
@@ -103,7 +114,7 @@ impl Worker {
         let first = self.core.config.input_timeout;
         input.idle_timeout = Some(idle_timeout.map_or(first, |idle| idle.min(first)));
         while !stay.is_called() {
-            let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
+            let awaited = self.await_message(&stay, connection, &mut input, &mut due, false)?;
             let message = match awaited {
                 WaitOutcome::Message { message, .. } => message,
                 WaitOutcome::Part | WaitOutcome::Nothing => {
@@ -177,7 +188,22 @@ impl Worker {
     ) -> Result<(), End> {
         let mut due = None;
         while !at.lane.load.has_slow() {
-            let awaited = self.await_message(&stay, at.connection, input, &mut due)?;
+            let begun = if input.expects_usual() {
+                match self.await_usual(&stay, input)? {
+                    UsualOutcome::Request(header) if !stay.is_called() => {
+                        let work = at.connection.begin_work_with_input();
+                        self.dispatch(at, work, header)?;
+                        stay.has_served();
+                        continue;
+                    }
+                    UsualOutcome::Request(_) => return Ok(input.put_back(&self.request)?),
+                    UsualOutcome::Nothing => return Ok(()),
+                    UsualOutcome::Other { begun } => begun,
+                }
+            } else {
+                false
+            };
+            let awaited = self.await_message(&stay, at.connection, input, &mut due, begun)?;
             let (mut message, mut more) = match awaited {
                 WaitOutcome::Message { message, more } => (message, more),
                 WaitOutcome::Part => continue,
@@ -230,17 +256,56 @@ impl Worker {
         Ok(joined)
     }
 
-    /// Waits for the next message. `due` is the time by which the rest of a message has to arrive.
-    #[inline]
+    /// Waits for the next message, and recognizes it if it is a usual request.
+    #[inline(always)]
+    fn await_usual(
+        &mut self,
+        stay: &AffinityGuard<'_>,
+        input: &mut Input,
+    ) -> Result<UsualOutcome, End> {
+        self.watch.set(Activity::Waiting);
+        self.request.clear();
+        let Ok(room) = MessageReader::first_room(&mut self.request) else {
+            return Ok(UsualOutcome::Other { begun: false });
+        };
+        let capacity = room.len();
+        let received = match stay.recv(room, self.core.config.server_wait, None) {
+            Ok(received) => received,
+            Err(IoError::WouldBlock) => {
+                input.unread = false;
+                return Ok(UsualOutcome::Nothing);
+            }
+            Err(IoError::Ended) => return Err(End::Ended),
+            Err(_) => return Err(End::Lost),
+        };
+        self.request.commit(received);
+        // A read that does not fill its room has emptied the transport (epoll(7)).
+        input.unread = received == capacity;
+        match input.reader.usual_request(&self.request) {
+            Some(header) if !input.unread => {
+                self.core.at(Stage::Read);
+                Ok(UsualOutcome::Request(header))
+            }
+            _ => Ok(UsualOutcome::Other { begun: true }),
+        }
+    }
+
+    /// Waits for the next message, whose first octets are in the frame if it has `begun`. `due` is
+    /// the time by which the rest of a message has to arrive.
+    #[inline(never)]
     fn await_message(
         &mut self,
         stay: &AffinityGuard<'_>,
         connection: &ServerConnection,
         input: &mut Input,
         due: &mut Option<Deadline>,
+        begun: bool,
     ) -> Result<WaitOutcome, End> {
         self.watch.set(Activity::Waiting);
-        input.unread = true;
+        if !begun {
+            self.request.clear();
+            input.unread = true;
+        }
         let config = &self.core.config;
         let opens = input.opens;
         let deadline = if input.is_empty() && !opens {
@@ -250,8 +315,8 @@ impl Worker {
             // The rest of a message and the handshake have the same time limit as elsewhere.
             Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
         };
-        let mut received = None;
-        let read = |room: &mut [u8]| {
+        let mut received = begun.then_some(true);
+        let mut read = |room: &mut [u8]| {
             let result = match received {
                 None => stay.recv(room, config.server_wait, deadline),
                 Some(_) => connection.transport().look(room),
@@ -260,7 +325,7 @@ impl Worker {
             result
         };
         let negotiation = &connection.negotiation;
-        let outcome = input.receive(read, negotiation, &mut self.request)?;
+        let outcome = input.receive_rest(&mut read, negotiation, &mut self.request)?;
         if opens && connection.transport().is_established() {
             input.opens = false;
             input.settle(true);

@@ -186,7 +186,7 @@ impl Worker {
             propagated,
             ceiling: None,
             // Other members still need the message, so it cannot be parked.
-            thread: Thread {
+            thread: &Thread {
                 parks: Parks::No,
                 ..self.thread
             },

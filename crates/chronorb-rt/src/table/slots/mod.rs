@@ -120,18 +120,18 @@ impl<T> Slots<T> {
     /// been the last use of that one; in this rare case `heir` gets it.
     #[inline]
     pub fn get_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
-        self.get_within(key, &epoch::enter(), heir)
+        self.enter(key.index, Some(key.generation), LIVE, &epoch::enter(), heir)
     }
 
     /// As [`get_or_inherit`](Self::get_or_inherit), for callers that have entered the epoch.
-    #[inline]
+    #[inline(always)]
     pub fn get_within(
         &self,
         key: Key,
         reading: &EpochGuard,
         heir: impl FnOnce(T),
     ) -> Option<SlotRef<'_, T>> {
-        self.enter(key.index, Some(key.generation), LIVE, reading, heir)
+        self.enter_inlined(key.index, Some(key.generation), LIVE, reading, heir)
     }
 
     /// The value that is now in the slot of this index, whatever its generation. Wait-free.
@@ -284,6 +284,19 @@ impl<T> Slots<T> {
     /// any. If the call was the last use of a value of another generation, `heir` gets that value.
     #[inline]
     fn enter(
+        &self,
+        index: u32,
+        wanted_generation: Option<u32>,
+        wanted: u64,
+        reading: &EpochGuard,
+        heir: impl FnOnce(T),
+    ) -> Option<SlotRef<'_, T>> {
+        self.enter_inlined(index, wanted_generation, wanted, reading, heir)
+    }
+
+    /// [`enter`](Self::enter), for the look-ups of requests.
+    #[inline(always)]
+    fn enter_inlined(
         &self,
         index: u32,
         wanted_generation: Option<u32>,
