@@ -198,7 +198,7 @@ impl PriorityGuard {
     }
 
     #[inline(always)]
-    fn end(&mut self) {
+    fn end(&self) {
         let is_other = PRIORITY.replace(self.own.priority) != self.during;
         if is_other || self.outer.is_some() || BEFORE.get().is_some() {
             restore(self.own.scheduling, self.outer, is_other);
