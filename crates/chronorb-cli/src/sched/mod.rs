@@ -33,9 +33,9 @@ pub(crate) enum SchedCommand {
     /// Find out whether all operations of a schedule meet their deadlines.
     ///
     /// Shows for each operation its priority, the longest time until it ends, and the time that is
-    /// left until its deadline; for what is late, the values that would fit. Links with an interface
-    /// are also checked as an ORB checks them at its start, with the headers of all packets. Does
-    /// not depend on this machine: the schedule can be for another one.
+    /// left until its deadline; for what is late, the values that would fit. Checks links with an
+    /// interface as an ORB does at its start, with the headers of all packets. Does not depend on
+    /// this machine: the schedule can be for another one.
     #[command(after_help = check::EXAMPLES)]
     Check(CheckArguments),
 

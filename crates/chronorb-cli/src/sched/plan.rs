@@ -54,5 +54,5 @@ Examples:
   chronorb sched plan mission.toml --node server > server.plan.toml
   chronorb rio plan server.plan.toml
 
-Exit status: 0 when the plan is printed; 1 when a deadline is missed, a link has no room, the file is
-no schedule or the node has no interface; 2 when the command line is wrong.";
+Exit status: 0 when the plan is printed; 1 when a deadline is missed, a link has no room, the file
+is no schedule or the node has no interface; 2 when the command line is wrong.";
