@@ -45,8 +45,8 @@ impl Poa {
         self.manager().is_active() && self.inner.state.get() == ALIVE
     }
 
-    /// Whether a reply may be sent before its request leaves the POA: the next request of the client
-    /// has no turn to wait for, and no servant manager gets the servant back.
+    /// Whether a reply may be sent before its request leaves the POA: the next request of the
+    /// client has no turn to wait for, and no servant manager gets the servant back.
     #[inline]
     pub(crate) fn ends_after_reply(&self) -> bool {
         !self.is_serial() && !self.policies().uses_servant_manager()

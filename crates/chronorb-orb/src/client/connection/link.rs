@@ -303,8 +303,8 @@ impl ReplyReader {
         !self.0.pending().is_empty()
     }
 
-    /// Receives the next whole message as [`receive`](Self::receive) does, and recognizes it at once
-    /// if it is a usual reply.
+    /// Receives the next whole message as [`receive`](Self::receive) does, and recognizes a usual
+    /// reply at once.
     #[inline(always)]
     pub(super) fn receive_usual(
         &mut self,

@@ -35,9 +35,9 @@ enum WaitOutcome {
 
 /// The result of waiting for a usual request.
 enum UsualOutcome {
-    /// It is in the frame, and nothing follows it.
+    /// The request is in the frame, and nothing follows it.
     Request(MessageHeader),
-    /// It is another message, or no whole one. Its first octets are in the frame if it has `begun`.
+    /// Another message, or no whole one. Its first octets are in the frame if it has `begun`.
     Other { begun: bool },
     /// The thread was called, or its wait ended early.
     Nothing,
