@@ -9,12 +9,19 @@
 //! within its jitter, and the job was delayed by no more than the analysis counts. It has therefore
 //! ended, which is a contradiction.
 //!
+//! # Levels with an order
+//! Steps of one priority count as more urgent than each other, which holds for any order among
+//! them. If all of them are [ordered](crate::Step::ordered_by), the bound of earliest deadline
+//! first without preemption holds as well, and the shorter one counts. Both only grow with the
+//! jitters.
+//!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
 //! analysis continues until all responses are stable. A response that has no bound, or for which
 //! none was found, makes that of each step unbounded which depends on it.
 
 use crate::error::{AnalysisError, Steps};
+use crate::ordered::OrderedLevel;
 use crate::rta::{Preemption, Response, response_of};
 use crate::task::{Load, Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
@@ -382,9 +389,55 @@ impl<'a> Analysis<'a> {
         {
             time = time.min(shorter);
         }
+        // A bound that takes too many steps is none; the other one holds.
+        if let Ok(Some(ordered)) = budget.part(8, |part| self.in_order(state, part)) {
+            time = time.min(ordered);
+        }
         let since_arrival = time.checked_add(state.offset);
         let since_arrival = since_arrival.ok_or(AnalysisError::TooLarge)?;
         Ok(Response::Bounded(since_arrival))
+    }
+
+    /// Returns the response of a step without its offset in a level that is served in an order.
+    fn in_order(
+        &self,
+        state: &StepState,
+        budget: &mut Steps,
+    ) -> Result<Option<Time>, AnalysisError> {
+        let (resource, number) = state.position;
+        if self.resources[resource].preemption == Preemption::NonPreemptive {
+            return Ok(None);
+        }
+        let priority = self.tasks[resource][number].priority;
+        let (mut level, mut above) = (Vec::new(), Vec::new());
+        let (mut position, mut blocking) = (0, 0);
+        let all = self.tasks[resource].iter().zip(&self.owners[resource]);
+        for (index, (task, (transaction, step))) in all.enumerate() {
+            if task.priority > priority {
+                above.push(task.load());
+            } else if task.priority == priority {
+                let order = self.transactions[*transaction].steps[*step].order;
+                let offset = self.states[*transaction][*step].offset;
+                let Some(since_offset) = order.and_then(|order| order.checked_sub(offset)) else {
+                    return Ok(None);
+                };
+                if index == number {
+                    position = level.len();
+                }
+                blocking = task.blocking.max(blocking);
+                level.push(task.with_deadline(since_offset));
+            }
+        }
+        if level.len() < 2 {
+            return Ok(None);
+        }
+        let spread = level[position].jitter.saturating_add(state.offset);
+        let level = OrderedLevel {
+            tasks: &level,
+            above: &above,
+            blocking,
+        };
+        level.response(position, spread, budget)
     }
 
     /// Returns the response of a step without its offset, if it and its relatives have ended when

@@ -14,6 +14,7 @@
 //! | earliest deadline first | [`test_demand`], [`deadline_responses`] |
 //! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
 //! | transactions over processors and links | [`analyse_sequences`], [`analyse_transactions`], [`first_late_step`] |
+//! | lanes by earliest deadline among fixed priorities | [`Step::ordered_by`] |
 //! | priorities of transactions | [`assign_transactions`], [`assign_by_local_deadlines`] |
 //! | few priorities or lanes | [`assign_bands`] |
 //! | budgets for work without a period | [`Server`] |
@@ -50,6 +51,7 @@ mod exact;
 mod holistic;
 mod hopa;
 mod levels;
+mod ordered;
 mod priority;
 mod rates;
 mod rta;

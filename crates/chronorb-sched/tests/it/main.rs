@@ -5,6 +5,7 @@ mod cases;
 mod deadlines;
 mod late;
 mod local_deadlines;
+mod ordered;
 mod overload;
 mod properties;
 mod rates;
