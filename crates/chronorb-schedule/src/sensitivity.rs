@@ -135,10 +135,8 @@ fn scaled(
         for step in &mut scaled.steps {
             step.cost = step.cost.checked_mul(factor)?;
             step.blocking = unit(step.blocking)?;
-            for time in [&mut step.deadline, &mut step.order] {
-                if let Some(time) = time {
-                    *time = unit(*time)?;
-                }
+            for time in [&mut step.deadline, &mut step.order].into_iter().flatten() {
+                *time = unit(*time)?;
             }
         }
         Some(scaled)

@@ -1,5 +1,6 @@
 //! Worked cases with their numbers, and properties of random task sets.
 
+mod admission;
 mod any_input;
 mod cases;
 mod deadlines;
