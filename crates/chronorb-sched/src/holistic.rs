@@ -527,8 +527,8 @@ impl<'a> Analysis<'a> {
         Ok(is_over.then_some(response))
     }
 
-    /// Takes over the responses of steps in a round, and makes each the jitter of the steps that follow it.
-    /// Returns whether anything changed on which a response depends.
+    /// Takes over the responses of steps in a round, and makes each the jitter of the steps that
+    /// follow it. Returns whether anything changed on which a response depends.
     fn inherit(&mut self, steps: &[(usize, usize)], responses: &[Response]) -> bool {
         self.rounds += 1;
         let mut goes_on = false;

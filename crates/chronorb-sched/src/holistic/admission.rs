@@ -37,7 +37,7 @@ pub enum AdmissionError {
     NoSuchSession,
 }
 
-/// What is missing for a session.
+/// The time that is missing for a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Shortfall {
