@@ -6,6 +6,7 @@ use chronorb_sched::{
     Preemption, Resource, Section, Step, Task, Time, Transaction, assign_blocking,
 };
 
+use crate::assign::Assignment;
 use crate::error::ScheduleError;
 use crate::schedule::{Call, DeclaredStep, LaneOrder, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
@@ -69,6 +70,32 @@ impl Schedule {
             resources: self.resources(),
             transactions,
         })
+    }
+
+    /// Returns the transaction of an operation that a further client calls, with all calls that it
+    /// makes: a part of a session for [`AdmissionControl`](chronorb_sched::AdmissionControl). The
+    /// message of the call itself is left out.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    ///
+    /// # Panics
+    /// If the assignment is of another schedule.
+    pub fn further_calls(
+        &self,
+        assignment: &Assignment,
+        operation: usize,
+        (period, deadline): (Time, Time),
+    ) -> Result<Transaction, ScheduleError> {
+        let priorities = assignment.band_ranks();
+        self.refuse_cycles()?;
+        let blocking = self.blocking(&priorities)?;
+        let mut left = MAX_STEPS;
+        let mut expansion = Expansion::new(self, &priorities, &blocking, &mut left);
+        expansion.operation(operation, None);
+        let name = &self.operations[operation].name;
+        let calls = expansion.finish(name, (period, deadline, 0), &self.ordered(&priorities))?;
+        Ok(calls.transaction)
     }
 
     fn resources(&self) -> Vec<SharedResource> {

@@ -1,6 +1,8 @@
 //! The analysis of schedules, and their assignment.
 
-use chronorb_sched::{Response, SystemSimulation, simulate_transactions};
+use chronorb_sched::{
+    AdmissionControl, AdmissionError, Response, StepOwner, SystemSimulation, simulate_transactions,
+};
 use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError};
 
 use crate::schedule;
@@ -578,4 +580,50 @@ fn dependencies_come_before_importance() {
         assert!(suppliers.all(|it| it.end <= slice.start), "{slice:?}");
     }
     assert!(consumed >= 20, "{consumed}");
+}
+
+#[test]
+fn further_clients_are_admitted_while_there_is_room() {
+    let it = schedule(
+        r#"
+        [scheduling]
+        priorities = "declared"
+        [[operation]]
+        name = "Map::draw"
+        priority = 200
+        wcet = "3 ms"
+        period = "20 ms"
+        [[operation]]
+        name = "Log::write"
+        priority = 100
+        wcet = "30 ms"
+        period = "100 ms"
+    "#,
+    );
+    let assignment = it.assign().unwrap();
+    let sets = &assignment.task_sets;
+    let control = AdmissionControl::new(sets.analysed_resources(), sets.analysed_transactions());
+    let mut control = control.unwrap();
+    let draw = it.operation("Map::draw").unwrap();
+    let session = it
+        .further_calls(&assignment, draw, (20_000_000, 20_000_000))
+        .unwrap();
+    assert_eq!(
+        session.steps.iter().map(|it| it.cost).sum::<u64>(),
+        3_000_000
+    );
+    // 3 of each 20 ms for each client; the log has 30 ms, and its deadline after 100 ms.
+    let mut admitted = 1;
+    let told = loop {
+        match control.admit(std::slice::from_ref(&session)) {
+            Ok(_) => admitted += 1,
+            Err(AdmissionError::Late(told)) => break told,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(admitted, 4, "30 ms, and four times 12 ms in 78 ms");
+    let late = &told.late[0];
+    assert_eq!(late.owner, StepOwner::Running);
+    assert_eq!(sets.transactions[late.transaction].name, "Log::write");
+    assert!(told.costs > 0 && told.periods.is_some(), "{told:?}");
 }
