@@ -3,10 +3,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use chronorb_transport::{AcceptError, Acceptor, Address, Connection, SocketOptions};
+use chronorb_transport::{AcceptError, Acceptor, Address, Arrival, Connection, SocketOptions};
 
 use super::connection::RioConnection;
-use crate::engine::Listener;
+use crate::engine::{Listener, StreamArrival};
 
 /// An acceptor over a listener of a class.
 #[derive(Debug)]
@@ -34,6 +34,16 @@ impl Acceptor for RioAcceptor {
             let connection: Box<dyn Connection> =
                 Box::new(RioConnection::new(stream, self.options));
             connection
+        }))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    fn next_arrival(&self) -> Result<Option<Arrival>, AcceptError> {
+        Ok(self.listener.next_arrival()?.map(|arrival| match arrival {
+            StreamArrival::Stream(stream) => {
+                Arrival::Connection(Box::new(RioConnection::new(stream, self.options)))
+            }
+            StreamArrival::Input(token) => Arrival::Input(token),
         }))
     }
 
