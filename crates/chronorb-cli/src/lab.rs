@@ -562,7 +562,8 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
 
-    /// The number of turns of each way in e10, e11 and e13-packets, instead of 10, or with --short 3.
+    /// The number of turns of each way in e10, e11 and e13-packets, instead of 10, or with --short
+    /// 3.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     rounds: Option<u32>,
 }

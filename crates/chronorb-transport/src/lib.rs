@@ -140,8 +140,8 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
-    fn next_arrival(&self) -> Result<Option<Arrival>, AcceptError> {
-        Ok(self.accept()?.map(Arrival::Connection))
+    fn next_arrival(&self) -> Result<Option<AcceptorEvent>, AcceptError> {
+        Ok(self.accept()?.map(AcceptorEvent::Connection))
     }
 
     /// Returns the addresses at which peers reach the acceptor, the preferred one first. Object
@@ -149,9 +149,9 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     fn published(&self) -> &[Address];
 }
 
-/// The arrival that an [`Acceptor`] reports.
+/// The event that an [`Acceptor`] reports.
 #[derive(Debug)]
-pub enum Arrival {
+pub enum AcceptorEvent {
     /// A connection of a new peer.
     Connection(Box<dyn Connection>),
     /// Input of the connection with this token.

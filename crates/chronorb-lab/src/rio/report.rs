@@ -540,9 +540,10 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
         "E13 loaded with packets has a third lane, of ordinary priority, for oneway messages of \
          8,000 octets, which a client sends without a pause. The servant computes for {} for \
          each. The high-priority client calls 200 times a second, those of low priority 10 times. \
-         With RIO each lane has a class whose packets its thread processes on arrival; the kernel with a plan \
-         merges received packets (GRO) and keeps HTB's queues, {threads}. Busy polling is left \
-         out: an urgent thread that polls leaves the only CPU of the server to no other thread.",
+         With RIO each lane has a class whose packets its thread processes on arrival. The kernel \
+         with a plan merges received packets (GRO) and keeps HTB's queues, {threads}. Busy polling \
+         is left out: an urgent thread that polls leaves the only CPU of the server to no other \
+         thread.",
         units::setting(plan.bulk_work),
     );
     let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, at the paper's 20 \

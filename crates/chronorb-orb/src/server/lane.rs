@@ -17,7 +17,7 @@ use chronorb_rt::{
     Slots, Text, Wake, log, poll_unless_contended,
 };
 use chronorb_transport::{
-    AcceptError, Acceptor, Arrival, Connection, Event, Interest, Reactor, WaitPolicy,
+    AcceptError, Acceptor, AcceptorEvent, Connection, Event, Interest, Reactor, WaitPolicy,
 };
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
@@ -546,12 +546,14 @@ impl ServerLane {
         };
         for _ in 0..MAX_ACCEPTED {
             let arrival = match what {
-                Accepts::Connections => acceptor.accept().map(|of| of.map(Arrival::Connection)),
+                Accepts::Connections => acceptor
+                    .accept()
+                    .map(|of| of.map(AcceptorEvent::Connection)),
                 Accepts::Arrivals => acceptor.next_arrival(),
             };
             match arrival {
-                Ok(Some(Arrival::Connection(transport))) => self.admit(transport, *ceiling),
-                Ok(Some(Arrival::Input(token))) => return Some(token),
+                Ok(Some(AcceptorEvent::Connection(transport))) => self.admit(transport, *ceiling),
+                Ok(Some(AcceptorEvent::Input(token))) => return Some(token),
                 Ok(None) => return None,
                 // An evicted connection leaves its descriptor to one that waits.
                 Err(AcceptError::Exhausted)

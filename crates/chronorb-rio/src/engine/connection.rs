@@ -41,11 +41,12 @@ pub(super) struct Slot {
 /// The thread that takes a step, as far as it needs no notification.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Attendant<'a> {
-    /// It serves no connection.
+    /// A thread that serves no connection.
     Nobody,
-    /// It checks this connection anyway.
+    /// A thread that checks this connection anyway.
     Of(usize),
-    /// It serves one connection of this listener that has a token, which the step puts here.
+    /// A thread that serves one connection of this listener that has a token, which the step puts
+    /// here.
     AtListener(usize, &'a Cell<Option<u64>>),
 }
 

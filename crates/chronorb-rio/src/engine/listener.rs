@@ -68,7 +68,7 @@ impl Listener {
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
-    pub(crate) fn next_arrival(&self) -> Result<Option<StreamArrival>, AcceptError> {
+    pub(crate) fn next_arrival(&self) -> Result<Option<ListenerEvent>, AcceptError> {
         let ready = Cell::new(None);
         let has_arrivals = self.work(Attendant::AtListener(self.index, &ready))?;
         if let Some(token) = ready.get() {
@@ -76,9 +76,9 @@ impl Listener {
                 // They are accepted after the request.
                 self.arrivals.notify();
             }
-            return Ok(Some(StreamArrival::Input(token)));
+            return Ok(Some(ListenerEvent::Input(token)));
         }
-        Ok(self.take()?.map(StreamArrival::Stream))
+        Ok(self.take()?.map(ListenerEvent::Stream))
     }
 
     /// Does pending protocol work if the accepting thread is responsible for it. Returns whether
@@ -117,9 +117,9 @@ impl Listener {
     }
 }
 
-/// The arrival that a listener reports.
+/// The event that a listener reports.
 #[derive(Debug)]
-pub(crate) enum StreamArrival {
+pub(crate) enum ListenerEvent {
     /// A connection of a new peer.
     Stream(Stream),
     /// Input of the connection with this token.

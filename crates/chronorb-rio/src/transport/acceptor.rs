@@ -3,10 +3,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use chronorb_transport::{AcceptError, Acceptor, Address, Arrival, Connection, SocketOptions};
+use chronorb_transport::{
+    AcceptError, Acceptor, AcceptorEvent, Address, Connection, SocketOptions,
+};
 
 use super::connection::RioConnection;
-use crate::engine::{Listener, StreamArrival};
+use crate::engine::{Listener, ListenerEvent};
 
 /// An acceptor over a listener of a class.
 #[derive(Debug)]
@@ -38,12 +40,12 @@ impl Acceptor for RioAcceptor {
     }
 
     #[allow(clippy::disallowed_methods, reason = "once for each connection")]
-    fn next_arrival(&self) -> Result<Option<Arrival>, AcceptError> {
+    fn next_arrival(&self) -> Result<Option<AcceptorEvent>, AcceptError> {
         Ok(self.listener.next_arrival()?.map(|arrival| match arrival {
-            StreamArrival::Stream(stream) => {
-                Arrival::Connection(Box::new(RioConnection::new(stream, self.options)))
+            ListenerEvent::Stream(stream) => {
+                AcceptorEvent::Connection(Box::new(RioConnection::new(stream, self.options)))
             }
-            StreamArrival::Input(token) => Arrival::Input(token),
+            ListenerEvent::Input(token) => AcceptorEvent::Input(token),
         }))
     }
 

@@ -12,7 +12,7 @@ use chronorb_testnet::{Host, INTERFACE};
 use serde::Serialize;
 
 use self::call::{ServedCall, calls};
-use self::trace::KernelTrace;
+use self::trace::EventTrace;
 use super::LINK_RATE;
 use super::calls::{CallSite, Io};
 use super::class::Processing;
@@ -135,7 +135,7 @@ pub(super) fn measure(
             options: server.options(io, &lanes, None),
             ..run.trial(Architecture::RealTime, mode, 0, periods, &name)
         };
-        let trace = match KernelTrace::begin(cpu) {
+        let trace = match EventTrace::begin(cpu) {
             Ok(trace) => trace,
             Err(why) => {
                 outcome.untraced = Some(why.to_string());
@@ -156,10 +156,10 @@ pub(super) fn length(traced: Duration) -> Duration {
 }
 
 /// A stage of a call: its name and its time.
-pub(super) type Stage = (&'static str, fn(&StageRow) -> f64);
+pub(super) type NamedTime = (&'static str, fn(&StageRow) -> f64);
 
 /// The stages, in their order.
-pub(super) const STAGES: [Stage; 5] = [
+pub(super) const STAGES: [NamedTime; 5] = [
     ("receive", |row| row.receive_us),
     ("wake-up", |row| row.wake_us),
     ("other system calls", |row| row.system_us),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// It is an instance of its own in tracefs, so other tracers are not disturbed. A recording that a
 /// killed process has left behind is replaced.
 #[derive(Debug)]
-pub(super) struct KernelTrace {
+pub(super) struct EventTrace {
     instance: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum EventKind {
     Exit,
 }
 
-impl KernelTrace {
+impl EventTrace {
     /// Begins to record the events of a processor.
     pub(super) fn begin(cpu: usize) -> io::Result<Self> {
         let instances = Path::new(TRACEFS).join("instances");
@@ -76,7 +76,7 @@ impl KernelTrace {
     }
 }
 
-impl Drop for KernelTrace {
+impl Drop for EventTrace {
     fn drop(&mut self) {
         // An instance that cannot be removed records nothing any more, and the next run uses it.
         let _ = self.set("tracing_on", "0");
@@ -156,8 +156,8 @@ mod tests {
      awake of-7   [001] ..s2.  10.000001: netif_receive_skb: dev=rio0 skbaddr=000 len=152
      awake of-7   [001] ..s2.  10.000001: netif_receive_skb: dev=lo skbaddr=000 len=152
      awake of-7   [001] d.s3.  10.000004: sched_waking: comm=a pid=1 pid=8 prio=25 target_cpu=001
-     awake of-7   [001] d..2.  10.000006: sched_switch: prev_comm=awake of prev_pid=7 prev_prio=139 \
-prev_state=R ==> next_comm=lane next_pid=8 next_prio=25
+     awake of-7   [001] d..2.  10.000006: sched_switch: prev_comm=awake of prev_pid=7 \
+prev_prio=139 prev_state=R ==> next_comm=lane next_pid=8 next_prio=25
         lane-8    [001] .....  10.000007: sys_exit: NR 281 = 1
         lane-8    [001] .....  10.000009: sys_enter: NR 44 (c, 7f, 50, 4000, 0, 0)
         lane-8    [001] b..1.  10.000011: netif_rx: dev=far skbaddr=00 len=110
