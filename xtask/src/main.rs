@@ -169,6 +169,9 @@ fn bare() -> Result<(), Failure> {
         "config::",
     ];
     run::cargo(&refusals, &[])?;
+    // Schedules can ask for a feature themselves.
+    let schedule = [&refusals[..], &["--features", "schedule"]].concat();
+    run::cargo(&schedule, &[])?;
     run::cargo(&["test", "--package=minimal-example"], &[])
 }
 

@@ -43,6 +43,7 @@ const PARTS: &[(&str, Main)] = &[
     (rio::PART, rio::part_main),
     (scheduling::CLIENT, scheduling::client_main),
     (scheduling::LOOK_UPS, scheduling::look_ups_main),
+    (scheduling::QUEUES, scheduling::queues_main),
     (scheduling::OVERRUN_SERVER, scheduling::overrun_server_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),

@@ -199,18 +199,25 @@ impl Computation {
             .map(|(_, rates)| rates.len())
             .max()
             .unwrap_or(0);
+        // Another rate changes the flow of the operations that are connected with it, only.
+        let (set_of, sets) = graph.components();
         for number in 1..most {
             for (index, rates) in &choices {
                 let Some(rate) = rates.get(number) else {
                     continue;
                 };
+                let connected = set_of[*index].map_or(&[][..], |set| &sets[set]);
                 let before = chosen[*index].replace(*rate);
-                let with_rate = graph.flow(&chosen);
-                if fits(&with_rate) {
-                    reached = with_rate;
+                let flow_before = connected.iter().map(|it| reached[*it].clone());
+                let flow_before: Vec<_> = flow_before.collect();
+                graph.flow_along(connected, &chosen, &mut reached);
+                if fits(&reached) {
                     continue;
                 }
                 chosen[*index] = before;
+                for (operation, flow) in connected.iter().zip(flow_before) {
+                    reached[*operation] = flow;
+                }
                 let name = &model.operations[*index].name;
                 let text = format!(
                     "operation {name} is not admitted at a period of {} us, because the \

@@ -48,10 +48,22 @@ impl Graph<'_> {
     /// an empty result.
     pub(crate) fn flow(&self, rates: &[Option<Rate>]) -> Vec<OperationFlow> {
         let mut reached = vec![OperationFlow::default(); rates.len()];
-        for operation in self.order {
-            reached[*operation] = self.reach(*operation, rates, &reached);
+        self.flow_along(self.order, rates, &mut reached);
+        reached
+    }
+
+    /// Computes the flow of some operations again, which depend on no others. They have the order
+    /// of the graph.
+    pub(crate) fn flow_along(
+        &self,
+        order: &[usize],
+        rates: &[Option<Rate>],
+        reached: &mut [OperationFlow],
+    ) {
+        for operation in order {
+            reached[*operation] = self.reach(*operation, rates, reached);
         }
-        for operation in self.order.iter().rev() {
+        for operation in order.iter().rev() {
             let own = rates[*operation].map_or(0, |rate| rate.worst);
             let called = self.out[*operation].iter().map(|edge| self.calls[*edge]);
             let waited = called.filter(|edge| edge.is_two_way);
@@ -60,8 +72,34 @@ impl Graph<'_> {
                 sum.saturating_add(each.saturating_mul(edge.calls))
             });
         }
-        self.spread_criticality(&mut reached);
-        reached
+        self.spread_criticality(order, reached);
+    }
+
+    /// Returns each operation with those that it reaches along calls in either direction, as the
+    /// positions of sets, and these sets. An operation that is not in the order is in none.
+    pub(crate) fn components(&self) -> (Vec<Option<usize>>, Vec<Vec<usize>>) {
+        let mut of = vec![None; self.into.len()];
+        let mut count = 0;
+        for first in self.order {
+            let mut open = vec![*first];
+            while let Some(operation) = open.pop() {
+                if of[operation].is_some() {
+                    continue;
+                }
+                of[operation] = Some(count);
+                let edges = self.into[operation].iter().chain(&self.out[operation]);
+                let ends = edges.map(|edge| self.calls[*edge]);
+                open.extend(ends.flat_map(|edge| [edge.caller, edge.callee]));
+            }
+            count += 1;
+        }
+        let mut sets = vec![Vec::new(); count];
+        for operation in self.order {
+            if let Some(set) = of[*operation] {
+                sets[set].push(*operation);
+            }
+        }
+        (of, sets)
     }
 
     /// Returns the length of the longest chain of calls to each operation.
@@ -121,8 +159,8 @@ impl Graph<'_> {
     }
 
     /// Raises the criticality of operations to that of those that depend on them.
-    fn spread_criticality(&self, reached: &mut [OperationFlow]) {
-        let mut changed: Vec<_> = self.order.to_vec();
+    fn spread_criticality(&self, order: &[usize], reached: &mut [OperationFlow]) {
+        let mut changed: Vec<_> = order.to_vec();
         while let Some(depending) = changed.pop() {
             let edges = self.into[depending].iter().chain(&self.out[depending]);
             for edge in edges {

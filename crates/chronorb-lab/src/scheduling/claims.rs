@@ -9,6 +9,7 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FigureSource, OverloadFigures};
 use super::overrun::{LONG_DEADLINE, OverrunRow};
+use super::queue;
 use super::recompute::RecomputeRow;
 use super::static_service::StaticServiceRow;
 use super::threads::SegmentFigures;
@@ -28,6 +29,7 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     if let Some(look_ups) = &outcome.look_ups {
         claims.push(looks_up_flat(look_ups));
     }
+    claims.extend(outcome.queues.as_ref().map(queue::claim));
     if !outcome.recomputed.is_empty() {
         claims.push(computes_in_time(&outcome.recomputed));
     }
@@ -326,6 +328,7 @@ pub(super) mod tests {
             memory_locked: true,
             overload: Some(overload),
             look_ups: Some(look_ups()),
+            queues: Some(queue::tests::figures()),
             bounds: Some(figures()),
             overruns: overruns(),
             recomputed: recomputed(),
@@ -431,7 +434,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 18]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 19]);
     }
 
     #[test]
@@ -458,8 +461,8 @@ pub(super) mod tests {
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
         (row.above, row.unexplained) = (3, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
-        assert_eq!(verdicts(&outcome)[10..12], [Verdict::Missed; 2]);
-        let claim = &outcome.claims()[11];
+        assert_eq!(verdicts(&outcome)[11..13], [Verdict::Missed; 2]);
+        let claim = &outcome.claims()[12];
         assert!(
             claim
                 .measured
@@ -477,7 +480,7 @@ pub(super) mod tests {
         segments.cancellations[2].latency_ns = 10_000_001;
         outcome.static_service[2].median_ns = 991.0;
         let verdicts = verdicts(&outcome);
-        for number in [6, 7, 8, 9, 12] {
+        for number in [7, 8, 9, 10, 13] {
             assert_eq!(verdicts[number], Verdict::Missed, "claim {number}");
         }
     }
@@ -487,7 +490,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 4, 11, 13, 14, 15, 16, 17] {
+        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

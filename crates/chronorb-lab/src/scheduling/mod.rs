@@ -3,9 +3,9 @@
 //! [`Scheduling`] runs the overload of TAO's scheduling test in the simulator, by four disciplines,
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
-//! look-up, has an operation exceed its budget under each policy for overruns, and serves one lane
-//! by arrival and by deadlines. It measures the scheduling service of TAO, distributable threads,
-//! and the static scheduling service.
+//! look-up and of the queues of lanes. It has an operation exceed its budget under each policy for
+//! overruns, and serves one lane by arrival and by deadlines. It measures the scheduling service of
+//! TAO, distributable threads, and the static scheduling service.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -22,6 +22,7 @@ mod outcome;
 mod overload;
 mod overrun;
 mod plan;
+mod queue;
 mod recompute;
 mod report;
 mod sets;
@@ -44,6 +45,8 @@ pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigur
 pub use overrun::OverrunRow;
 pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
 pub use plan::{SchedulingPart, SchedulingPlan};
+pub(crate) use queue::{QUEUES, queues_main};
+pub use queue::{QueueFigures, QueueRow};
 pub use recompute::RecomputeRow;
 pub use static_service::StaticServiceRow;
 pub use threads::{CancellationRow, SegmentCostRow, SegmentFigures};
@@ -74,6 +77,7 @@ impl Experiment for Scheduling {
         let memory_locked = may_lock_memory();
         let one_cpu = !Cpus::of_this_process()?.are_several();
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
+        let mut queues = None;
         let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
         let (mut recomputed, mut segments, mut static_service) = (Vec::new(), None, Vec::new());
         let mut real_time = true;
@@ -87,6 +91,10 @@ impl Experiment for Scheduling {
             if plan.has(SchedulingPart::LookUp) {
                 watch.begin("look-ups");
                 look_ups = Some(look_up::measure()?);
+            }
+            if plan.has(SchedulingPart::Queue) {
+                watch.begin("queues of lanes");
+                queues = Some(queue::measure()?);
             }
             if plan.has(SchedulingPart::Recompute) {
                 watch.begin("computations of the scheduling service");
@@ -120,6 +128,7 @@ impl Experiment for Scheduling {
             memory_locked,
             overload,
             look_ups,
+            queues,
             bounds,
             overruns,
             recomputed,

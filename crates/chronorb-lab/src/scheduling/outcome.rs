@@ -9,6 +9,7 @@ use super::one_lane::OneLaneRow;
 use super::overload::OverloadFigures;
 use super::overrun::OverrunRow;
 use super::plan::{SchedulingPart, SchedulingPlan};
+use super::queue::QueueFigures;
 use super::recompute::RecomputeRow;
 use super::static_service::StaticServiceRow;
 use super::threads::SegmentFigures;
@@ -34,6 +35,9 @@ pub struct SchedulingOutcome {
     /// The look-ups, if they were counted.
     #[serde(skip)]
     pub look_ups: Option<SchedulerLookUps>,
+    /// The queues of lanes, if they were counted.
+    #[serde(skip)]
+    pub queues: Option<QueueFigures>,
     /// The response times, if they were measured.
     #[serde(skip)]
     pub bounds: Option<BoundFigures>,
@@ -87,6 +91,9 @@ impl SchedulingOutcome {
                 "table",
                 plain_data(&look_ups.tables),
             );
+        }
+        if let Some(queues) = &self.queues {
+            add(SchedulingPart::Queue, "queue", plain_data(&queues.rows));
         }
         if let Some(bounds) = &self.bounds {
             add(SchedulingPart::Responses, "task", plain_data(&bounds.tasks));

@@ -19,6 +19,9 @@ pub enum SchedulingPart {
     /// The look-up of an operation in the run-time scheduler, in instructions.
     #[serde(rename = "x3")]
     LookUp,
+    /// The queue of a lane in each order, in instructions.
+    #[serde(rename = "x4")]
+    Queue,
     /// The scheduling service of TAO: computations of many operations.
     #[serde(rename = "x5")]
     Recompute,
@@ -41,9 +44,10 @@ pub enum SchedulingPart {
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Overload,
         Self::LookUp,
+        Self::Queue,
         Self::Recompute,
         Self::Segments,
         Self::Responses,
@@ -148,6 +152,7 @@ impl SchedulingPlan {
             (SchedulingPart::OneLane, one_lane),
             (SchedulingPart::Overload, overload),
             (SchedulingPart::LookUp, AROUND),
+            (SchedulingPart::Queue, AROUND * 10),
             (SchedulingPart::Recompute, COMPUTATION * self.computations),
             (SchedulingPart::Segments, threads::length(self)),
             (SchedulingPart::Responses, responses),

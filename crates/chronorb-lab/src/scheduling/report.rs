@@ -9,7 +9,7 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
-use super::{Scheduling, claims, tables};
+use super::{Scheduling, claims, queue, tables};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, capitalised, end, largest, rights};
@@ -19,6 +19,7 @@ impl Findings for SchedulingOutcome {
         let parts = [
             self.overload.as_ref().map(overload_finding),
             self.look_ups.as_ref().and_then(look_up_finding),
+            self.queues.as_ref().map(queue::finding),
             tables::recompute_finding(&self.recomputed),
             self.segments.as_ref().and_then(tables::segment_finding),
             self.bounds.as_ref().map(bound_finding),
@@ -37,6 +38,8 @@ impl Findings for SchedulingOutcome {
         let mut caveats = rights::caveats(self.real_time, self.one_cpu, &self.environment);
         let refused = self.look_ups.as_ref().filter(|of| !of.refused.is_empty());
         caveats.extend(refused.map(|of| format!("Look-ups were not counted: {}.", of.refused)));
+        let refused = self.queues.as_ref().filter(|of| !of.refused.is_empty());
+        caveats.extend(refused.map(|of| format!("Queues were not counted: {}.", of.refused)));
         caveats.extend(self.bounds.iter().flat_map(busy_machine));
         caveats
     }
@@ -65,6 +68,10 @@ impl Findings for SchedulingOutcome {
             let finding = finding.unwrap_or_else(|| "look-ups were not counted".to_owned());
             let chart = look_up_chart(look_ups);
             document = document.part(capitalised(&finding), [chart], []);
+        }
+        if let Some(queues) = &self.queues {
+            let finding = capitalised(&queue::finding(queues));
+            document = document.part(finding, [queue::chart(queues)], []);
         }
         if let Some(finding) = tables::recompute_finding(&self.recomputed) {
             let table = tables::recompute_table(&self.recomputed);
@@ -520,6 +527,7 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
 
 fn other_notes(outcome: &SchedulingOutcome) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(outcome.queues.iter().map(|_| queue::NOTE.to_owned()));
     if !outcome.recomputed.is_empty() {
         notes.push(
             "Computations: chains of five operations that call each other, at 40, 20, 10, 5 and 1 \

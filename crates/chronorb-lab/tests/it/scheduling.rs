@@ -48,6 +48,10 @@ fn every_part_is_simulated_and_run_on_lanes() {
             "{table:?}"
         );
     }
+    let queues = outcome.queues.as_ref().expect("they were counted");
+    assert_eq!(queues.rows.is_empty(), !queues.refused.is_empty());
+    assert!(queues.rows.iter().all(|row| row.mean > 0.0), "{queues:?}");
+    assert_eq!(queues.allocations, 0);
     assert_eq!(outcome.overruns.len(), 3 * 3);
     assert!(!outcome.recomputed.is_empty());
     assert!(outcome.segments.is_some());
@@ -55,16 +59,16 @@ fn every_part_is_simulated_and_run_on_lanes() {
     assert!(!outcome.one_lane.is_empty());
 
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 5 + 1 + 1 + 3 + 2 + 1 + 3 + 2);
+    assert_eq!(claims.len(), 5 + 1 + 1 + 1 + 3 + 2 + 1 + 3 + 2);
     for simulated in [0, 1] {
         assert_eq!(claims[simulated].verdict(), Verdict::Pass);
     }
-    assert_ne!(claims[10].verdict(), Verdict::Missed, "{:?}", claims[10]);
+    assert_ne!(claims[11].verdict(), Verdict::Missed, "{:?}", claims[11]);
 
     let page = outcome.html();
     assert_eq!(
         page.matches("<svg").count(),
-        3 + 3 + 1 + 1 + usize::from(!look_ups.tables.is_empty())
+        3 + 3 + 1 + 1 + 2 * usize::from(!look_ups.tables.is_empty())
     );
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "scheduling");
@@ -82,7 +86,7 @@ fn one_part_is_run_alone() {
     assert_eq!("x9".parse(), Ok(SchedulingPart::Responses));
     let error = "x2".parse::<SchedulingPart>().expect_err("there is none");
     assert!(
-        error.contains("x1, x3, x5, x8, x9, x10, x11, x13"),
+        error.contains("x1, x3, x4, x5, x8, x9, x10, x11, x13"),
         "{error}"
     );
 }

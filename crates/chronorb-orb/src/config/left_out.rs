@@ -148,3 +148,49 @@ fn values_that_are_left_out_are_refused_by_the_features_name() {
         assert_refused(outcome, &missing, name);
     }
 }
+
+#[cfg(all(feature = "schedule", not(feature = "riop")))]
+#[test]
+fn a_schedule_with_an_interface_is_refused_by_the_features_name() {
+    use crate::orb::InitError;
+    use crate::schedule::StartError;
+
+    let text = r#"
+        [[link]]
+        name = "lan"
+        rate = "100 Mbit"
+        interface = { here = "eth7" }
+        [[node]]
+        name = "here"
+        [[operation]]
+        name = "Map::draw"
+        node = "here"
+        wcet = "1 ms"
+        period = "20 Hz"
+    "#;
+    let schedule =
+        chronorb_schedule::Schedule::parse("map.toml", text, &mut |_| Err(String::new()));
+    let schedule = schedule.expect("a schedule");
+    let lock = schedule
+        .assign()
+        .expect("it is assigned")
+        .lock_file(&schedule);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("map.rt.lock");
+    std::fs::write(&file, lock.to_string()).expect("written");
+    let mut line = vec!["program".to_owned()];
+    line.extend(["-ORBSchedule".to_owned(), file.display().to_string()]);
+    let refused = crate::Orb::init(&mut line).expect_err("it needs the feature");
+    let told = refused.to_string();
+    for part in [
+        "interface eth7 (link lan) of",
+        "built without the feature riop of the crate",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let refused = match refused {
+        InitError::Schedule(refused) => refused,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(refused, StartError::LeftOut { .. }), "{refused:?}");
+}
