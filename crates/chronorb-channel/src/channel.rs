@@ -1,5 +1,6 @@
 //! Channels, their lanes, and suppliers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::consumer::Body;
 use crate::error::{StartError, SubscribeError};
 use crate::lane::{LaneQueue, LaneWorker, Step};
-use crate::member::Member;
+use crate::member::{Member, Rank, Route};
 use crate::plans::Plans;
 use crate::subscription::SubscriptionBuilder;
 
@@ -48,19 +49,14 @@ pub struct Supplier<B: Body> {
     source: i32,
 }
 
-/// The routes to the subscriptions, in order of delivery.
-struct Plan<B> {
-    routes: Routes,
-    members: Box<[Arc<Member<B>>]>,
-}
-
 /// The present plan, and those that suppliers still use: at most one for each thread that pushes.
 const MAX_PLANS: u32 = 1 << 16;
 
 pub(crate) struct ChannelInner<B: Body> {
-    plans: Plans<Plan<B>>,
-    /// The subscriptions by rank. Locked while they change.
-    members: PiMutex<Vec<Arc<Member<B>>>>,
+    /// The routes to the subscriptions, as suppliers see them.
+    plans: Plans<Routes<Route<B>>>,
+    /// Locked while subscriptions change.
+    members: PiMutex<Members<B>>,
     pub(crate) lanes: Box<[Arc<LaneQueue<B>>]>,
     /// The lanes without threads, whose steps the application takes.
     manual: Option<Box<[PiMutex<LaneWorker<B>>]>>,
@@ -70,6 +66,13 @@ pub(crate) struct ChannelInner<B: Body> {
     most: usize,
     next_number: AtomicU64,
     is_closed: AtomicBool,
+}
+
+/// The subscriptions of a channel.
+struct Members<B> {
+    by_rank: BTreeMap<Rank, Arc<Member<B>>>,
+    /// The next plan.
+    routes: Routes<Route<B>>,
 }
 
 impl Lane {
@@ -165,7 +168,7 @@ impl<B: Body> ChannelBuilder<B> {
         let manual = is_manual.then(|| lanes.iter().map(worker).collect());
         let inner = ChannelInner {
             plans: Plans::new(MAX_PLANS),
-            members: PiMutex::default(),
+            members: PiMutex::new(Members::new()),
             lanes,
             manual,
             clock,
@@ -233,7 +236,7 @@ impl<B: Body> Channel<B> {
 
     /// The number of subscriptions.
     pub fn subscriptions(&self) -> usize {
-        self.inner.members.lock().len()
+        self.inner.members.lock().by_rank.len()
     }
 }
 
@@ -262,8 +265,8 @@ impl<B: Body> ChannelInner<B> {
         let Some(plan) = self.plans.read() else {
             return;
         };
-        for rank in plan.routes.candidates(&event.header) {
-            plan.members[rank as usize].offer(event);
+        for route in plan.candidates(&event.header) {
+            route.member.offer(event);
         }
     }
 
@@ -282,48 +285,44 @@ impl<B: Body> ChannelInner<B> {
             return Err(SubscribeError::Closed);
         }
         let too_many = SubscribeError::TooMany { most: self.most };
-        if members.len() >= self.most {
+        if members.by_rank.len() >= self.most {
             return Err(too_many);
         }
-        if let Some(lane) = self.lanes.get(member.rank.group) {
-            let its = |other: &&Arc<Member<B>>| other.rank.group == member.rank.group;
-            lane.reserve(members.iter().filter(its).count() + 1);
+        let lane = self.lanes.get(member.rank.group);
+        if let Some(lane) = lane {
+            lane.add_subscription();
         }
-        let at = members.partition_point(|other| other.rank < member.rank);
-        members.insert(at, member);
-        if !self.renew_plan(&members) {
-            members.remove(at);
-            return Err(too_many);
+        members.insert(&member);
+        if self.plans.replace(members.routes.clone()) {
+            return Ok(());
         }
-        Ok(())
+        members.remove(&member);
+        if let Some(lane) = lane {
+            lane.remove_subscription();
+        }
+        Err(too_many)
     }
 
     /// Removes a subscription.
     pub(crate) fn remove(&self, member: &Arc<Member<B>>) {
         let mut members = self.members.lock();
-        let before = members.len();
-        members.retain(|other| !Arc::ptr_eq(other, member));
-        if members.len() < before {
+        if members.remove(member) {
             // Without room for a new plan the old one goes on, and has a closed subscription.
-            self.renew_plan(&members);
+            self.plans.replace(members.routes.clone());
         }
-    }
-
-    fn renew_plan(&self, members: &[Arc<Member<B>>]) -> bool {
-        let programs = members.iter().map(|member| &*member.program);
-        self.plans.replace(Plan {
-            routes: Routes::new(programs),
-            members: members.into(),
-        })
+        drop(members);
+        if let Some(lane) = self.lanes.get(member.rank.group) {
+            lane.remove_subscription();
+        }
     }
 
     fn close(&self) {
         let mut members = self.members.lock();
         self.is_closed.store(true, Ordering::Relaxed);
-        let ended = std::mem::take(&mut *members);
-        self.renew_plan(&members);
+        let ended = std::mem::replace(&mut *members, Members::new());
+        self.plans.replace(Routes::new());
         drop(members);
-        for member in ended {
+        for member in ended.by_rank.into_values() {
             let was_open = member.end();
             member.gate.wait();
             if was_open {
@@ -333,6 +332,29 @@ impl<B: Body> ChannelInner<B> {
         for lane in &self.lanes {
             lane.end();
         }
+    }
+}
+
+impl<B: Body> Members<B> {
+    fn new() -> Self {
+        Self {
+            by_rank: BTreeMap::new(),
+            routes: Routes::new(),
+        }
+    }
+
+    fn insert(&mut self, member: &Arc<Member<B>>) {
+        self.routes.insert(&member.program, Route::to(member));
+        self.by_rank.insert(member.rank, member.clone());
+    }
+
+    /// Removes a subscription. Returns whether it was there.
+    fn remove(&mut self, member: &Arc<Member<B>>) -> bool {
+        let removed = self.by_rank.remove(&member.rank);
+        if removed.is_some() {
+            self.routes.remove(&member.program, &Route::to(member));
+        }
+        removed.is_some()
     }
 }
 

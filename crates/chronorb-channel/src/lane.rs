@@ -22,6 +22,8 @@ struct LaneState<B> {
     /// Each subscription stands there once at most.
     ready: BinaryHeap<Reverse<Turn<B>>>,
     arrivals: u64,
+    /// The number of subscriptions, for the room of `ready`.
+    subscriptions: usize,
     /// Subscriptions whose timers the thread does not know yet.
     new_timers: Vec<Arc<Member<B>>>,
     is_asleep: bool,
@@ -66,6 +68,7 @@ impl<B: Body> LaneQueue<B> {
             state: PiMutex::new(LaneState {
                 ready: BinaryHeap::new(),
                 arrivals: 0,
+                subscriptions: 0,
                 new_timers: Vec::new(),
                 is_asleep: false,
                 is_over: false,
@@ -74,11 +77,18 @@ impl<B: Body> LaneQueue<B> {
         }
     }
 
-    /// Makes room for a number of subscriptions, so that later changes allocate nothing.
-    pub(crate) fn reserve(&self, subscriptions: usize) {
-        let ready = &mut self.state.lock().ready;
-        let missing = subscriptions.saturating_sub(ready.len());
-        ready.reserve(missing);
+    /// Makes room for one more subscription, so that events allocate nothing.
+    pub(crate) fn add_subscription(&self) {
+        let state = &mut *self.state.lock();
+        state.subscriptions += 1;
+        let missing = state.subscriptions.saturating_sub(state.ready.len());
+        state.ready.reserve(missing);
+    }
+
+    /// Counts a subscription as removed.
+    pub(crate) fn remove_subscription(&self) {
+        let subscriptions = &mut self.state.lock().subscriptions;
+        *subscriptions = subscriptions.saturating_sub(1);
     }
 
     /// Adds a subscription that has events, and stands in no lane's list.

@@ -1,8 +1,10 @@
 //! A subscription as suppliers and lanes see it.
 
+use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use chronorb_events::{Event, Next, Program};
 use chronorb_rt::Gate;
@@ -32,6 +34,12 @@ pub(crate) struct Rank {
     pub(crate) subpriority: i32,
     /// The number of the subscription, for the order of age.
     pub(crate) number: u64,
+}
+
+/// A subscription in the routes of a channel.
+pub(crate) struct Route<B> {
+    rank: Rank,
+    pub(crate) member: Arc<Member<B>>,
 }
 
 /// The way in which events reach the consumer.
@@ -71,6 +79,41 @@ pub struct SubscriptionStatus {
     pub is_suspended: bool,
     /// Whether it has ended.
     pub has_ended: bool,
+}
+
+impl<B> Route<B> {
+    pub(crate) fn to(member: &Arc<Member<B>>) -> Self {
+        Self {
+            rank: member.rank,
+            member: member.clone(),
+        }
+    }
+}
+
+impl<B> Clone for Route<B> {
+    fn clone(&self) -> Self {
+        Self::to(&self.member)
+    }
+}
+
+impl<B> PartialEq for Route<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl<B> Eq for Route<B> {}
+
+impl<B> PartialOrd for Route<B> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<B> Ord for Route<B> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.cmp(&other.rank)
+    }
 }
 
 impl<B: Body> Member<B> {
@@ -126,7 +169,7 @@ impl<B: Body> Member<B> {
     }
 
     pub(crate) fn is_suspended(&self) -> bool {
-        self.is_suspended.load(Ordering::Relaxed)
+        self.is_suspended.load(Relaxed)
     }
 
     pub(crate) fn mailbox(&self) -> Option<&Mailbox<B>> {
@@ -184,13 +227,13 @@ impl<B: Body> Member<B> {
     /// returned.
     fn guarded(&self, call: impl FnOnce()) {
         if catch_unwind(AssertUnwindSafe(call)).is_err() {
-            self.counts.panics.fetch_add(1, Ordering::Relaxed);
+            self.counts.panics.fetch_add(1, Relaxed);
         }
     }
 
     /// Tells the consumer once that the channel has ended the subscription.
     pub(crate) fn tell_end(&self) {
-        if self.counts.is_told.swap(true, Ordering::AcqRel) {
+        if self.counts.is_told.swap(true, AcqRel) {
             return;
         }
         match &self.way {
@@ -202,24 +245,24 @@ impl<B: Body> Member<B> {
     }
 
     pub(crate) fn is_told(&self) -> bool {
-        self.counts.is_told.load(Ordering::Acquire)
+        self.counts.is_told.load(Acquire)
     }
 
     #[inline]
     pub(crate) fn count(&self, set: &[Event<B>]) {
         let counts = &self.counts;
-        counts.sets.fetch_add(1, Ordering::Relaxed);
-        counts.events.fetch_add(set.len() as u64, Ordering::Relaxed);
+        counts.sets.fetch_add(1, Relaxed);
+        counts.events.fetch_add(set.len() as u64, Relaxed);
     }
 
     pub(crate) fn status(&self) -> SubscriptionStatus {
         let (queued, lost) = self.mailbox().map_or((0, 0), Mailbox::counts);
         SubscriptionStatus {
-            sets: self.counts.sets.load(Ordering::Relaxed),
-            events: self.counts.events.load(Ordering::Relaxed),
+            sets: self.counts.sets.load(Relaxed),
+            events: self.counts.events.load(Relaxed),
             lost,
             queued,
-            panics: self.counts.panics.load(Ordering::Relaxed),
+            panics: self.counts.panics.load(Relaxed),
             is_suspended: self.is_suspended(),
             has_ended: self.gate.is_closed() || self.is_told(),
         }

@@ -1,7 +1,7 @@
 //! A lane: the subscriptions of one priority, their state and timers.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::correlation::{Offer, State};
@@ -10,9 +10,13 @@ use crate::filter::TimerKind;
 use crate::plan::Routes;
 use crate::program::Program;
 
-/// The name of a subscription. Names are not used again.
+/// The name of a subscription. Names are not used again, and have the order of dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SubscriptionId(u64);
+pub struct SubscriptionId {
+    subpriority: i32,
+    /// The place by age.
+    number: u64,
+}
 
 /// The subscriptions of one priority, without threads and without a clock.
 ///
@@ -39,18 +43,15 @@ pub struct SubscriptionId(u64);
 /// ```
 #[derive(Debug)]
 pub struct Lane<B> {
-    /// In order of dispatch: by subpriority, then by age.
-    subscriptions: Vec<Subscription<B>>,
-    plan: Routes,
+    subscriptions: BTreeMap<SubscriptionId, Subscription<B>>,
+    plan: Routes<SubscriptionId>,
     timers: BinaryHeap<Reverse<Timer>>,
-    next_id: u64,
+    next_number: u64,
     arrivals: u64,
 }
 
 #[derive(Debug)]
 struct Subscription<B> {
-    id: SubscriptionId,
-    subpriority: i32,
     program: Arc<Program>,
     state: State<B>,
     is_suspended: bool,
@@ -59,7 +60,6 @@ struct Subscription<B> {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Timer {
     due: u64,
-    subpriority: i32,
     id: SubscriptionId,
     number: usize,
 }
@@ -67,10 +67,10 @@ struct Timer {
 impl<B> Default for Lane<B> {
     fn default() -> Self {
         Self {
-            subscriptions: Vec::new(),
+            subscriptions: BTreeMap::new(),
             plan: Routes::default(),
             timers: BinaryHeap::new(),
-            next_id: 0,
+            next_number: 0,
             arrivals: 0,
         }
     }
@@ -91,53 +91,50 @@ impl<B: Clone + Default> Lane<B> {
         subpriority: i32,
         now: u64,
     ) -> SubscriptionId {
-        let id = SubscriptionId(self.next_id);
-        self.next_id += 1;
+        let id = SubscriptionId {
+            subpriority,
+            number: self.next_number,
+        };
+        self.next_number += 1;
         for (number, timer) in program.timers.iter().enumerate() {
             self.timers.push(Reverse(Timer {
                 due: now.saturating_add(timer.nanos),
-                subpriority,
                 id,
                 number,
             }));
         }
+        self.plan.insert(&program, id);
         let subscription = Subscription {
-            id,
-            subpriority,
             state: State::new(&program, now),
             program,
             is_suspended: false,
         };
-        let before = |other: &Subscription<B>| other.subpriority <= subpriority;
-        let at = self.subscriptions.partition_point(before);
-        self.subscriptions.insert(at, subscription);
-        self.renew_plan();
+        self.subscriptions.insert(id, subscription);
         id
     }
 
     /// Removes a subscription with its timers. Returns whether it was there.
     pub fn unsubscribe(&mut self, id: SubscriptionId) -> bool {
-        let before = self.subscriptions.len();
-        self.subscriptions
-            .retain(|subscription| subscription.id != id);
-        if self.subscriptions.len() == before {
+        let Some(removed) = self.subscriptions.remove(&id) else {
             return false;
+        };
+        self.plan.remove(&removed.program, &id);
+        if removed.program.has_timers() {
+            self.timers.retain(|Reverse(timer)| timer.id != id);
         }
-        self.timers.retain(|Reverse(timer)| timer.id != id);
-        self.renew_plan();
         true
     }
 
     /// Stops a subscription: events pass it by and leave its state as it is, and its timers
     /// deliver nothing. Returns whether it is there.
     pub fn suspend(&mut self, id: SubscriptionId) -> bool {
-        let subscription = self.subscription(id);
+        let subscription = self.subscriptions.get_mut(&id);
         subscription.map(|one| one.is_suspended = true).is_some()
     }
 
     /// Lets a suspended subscription go on. Deadlines begin anew. Returns whether it is there.
     pub fn resume(&mut self, id: SubscriptionId, now: u64) -> bool {
-        let Some(subscription) = self.subscription(id) else {
+        let Some(subscription) = self.subscriptions.get_mut(&id) else {
             return false;
         };
         if subscription.is_suspended {
@@ -172,15 +169,17 @@ impl<B: Clone + Default> Lane<B> {
     ) {
         self.expire(now, &mut deliver);
         let arrival = self.next_arrival();
-        for rank in self.plan.candidates(&event.header) {
-            let subscription = &mut self.subscriptions[rank as usize];
+        for id in self.plan.candidates(&event.header) {
+            let Some(subscription) = self.subscriptions.get_mut(id) else {
+                continue;
+            };
             let offer = Offer {
                 event,
                 arrival,
                 timer: None,
                 now,
             };
-            subscription.offer(&offer, &mut deliver);
+            subscription.offer(*id, &offer, &mut deliver);
         }
     }
 
@@ -210,14 +209,9 @@ impl<B: Clone + Default> Lane<B> {
         deliver: &mut impl FnMut(SubscriptionId, &[Event<B>]),
     ) {
         let arrival = self.next_arrival();
-        let key = (timer.subpriority, timer.id);
-        let rank = self
-            .subscriptions
-            .binary_search_by_key(&key, Subscription::key);
-        let Ok(rank) = rank else {
+        let Some(subscription) = self.subscriptions.get_mut(&timer.id) else {
             return;
         };
-        let subscription = &mut self.subscriptions[rank];
         let node = subscription.program.timers[timer.number];
         let last_due = |due: u64| due + (now - due) / node.nanos * node.nanos;
         let (event_type, due, next) = match node.kind {
@@ -248,7 +242,7 @@ impl<B: Clone + Default> Lane<B> {
             // Deadlines count from the time at which they were due.
             now: due,
         };
-        subscription.offer(&offer, deliver);
+        subscription.offer(timer.id, &offer, deliver);
         if let Some(due) = next {
             timer.due = due;
             self.timers.push(Reverse(timer));
@@ -259,34 +253,18 @@ impl<B: Clone + Default> Lane<B> {
         self.arrivals += 1;
         self.arrivals
     }
-
-    fn subscription(&mut self, id: SubscriptionId) -> Option<&mut Subscription<B>> {
-        self.subscriptions.iter_mut().find(|one| one.id == id)
-    }
-
-    fn renew_plan(&mut self) {
-        let programs = self.subscriptions.iter().map(|one| &*one.program);
-        self.plan = Routes::new(programs);
-    }
-}
-
-impl<B> Subscription<B> {
-    /// The place in the order of dispatch.
-    fn key(&self) -> (i32, SubscriptionId) {
-        (self.subpriority, self.id)
-    }
 }
 
 impl<B: Clone> Subscription<B> {
     fn offer(
         &mut self,
+        id: SubscriptionId,
         offer: &Offer<'_, B>,
         deliver: &mut impl FnMut(SubscriptionId, &[Event<B>]),
     ) {
         if self.is_suspended {
             return;
         }
-        let id = self.id;
         let program = &self.program;
         self.state
             .offer(program, offer, &mut |set| deliver(id, set));

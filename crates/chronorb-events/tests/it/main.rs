@@ -5,5 +5,6 @@ mod entries;
 mod model;
 mod properties;
 mod queue;
+mod routes;
 mod support;
 mod text;

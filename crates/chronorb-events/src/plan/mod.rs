@@ -1,0 +1,161 @@
+//! Routing: which subscriptions an event may concern, so that its cost follows the matches.
+
+mod index;
+mod sequence;
+
+use crate::event::Header;
+use crate::program::{Interest, Program};
+use index::{Index, Keep};
+use sequence::{Cursor, Sequence};
+
+/// An index from events to subscriptions.
+///
+/// A subscription is named by an element whose order is the order of dispatch. A look-up costs as
+/// much as it finds, and does not depend on the number of subscriptions. A copy takes one step,
+/// and shares its memory with the original. A change of either copies the part that differs, which
+/// grows with the logarithm of the number of subscriptions.
+///
+/// # Example
+/// ```
+/// use chronorb_events::{Event, Filter, Limits, Program, Routes, Rules};
+///
+/// let compile = |filter| Program::compile(&filter, Rules::Corrected, &Limits::default());
+/// let mut routes = Routes::new();
+/// routes.insert(&compile(Filter::event(1, 20))?, "first");
+/// let before = routes.clone();
+/// routes.insert(&compile(Filter::of_type(21))?, "second");
+/// let header = Event::new(7, 21, ()).header;
+/// assert_eq!(routes.candidates(&header).collect::<Vec<_>>(), [&"second"]);
+/// assert_eq!(before.candidates(&header).next(), None);
+/// # Ok::<(), chronorb_events::SubscriptionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Routes<T> {
+    /// By source and type; of wildcards, with zero for any.
+    exact: Index<Sequence<T>>,
+    /// By type alone, for events without a source.
+    types: Index<Sequence<T>>,
+    /// Subscriptions to whole sources, for events without a source.
+    sources: Sequence<T>,
+    /// Subscriptions that may react to any event.
+    wide: Sequence<T>,
+    /// Subscriptions that react to any event at all.
+    any: Sequence<T>,
+}
+
+impl<T> Default for Routes<T> {
+    fn default() -> Self {
+        Self {
+            exact: Index::default(),
+            types: Index::default(),
+            sources: Sequence::default(),
+            wide: Sequence::default(),
+            any: Sequence::default(),
+        }
+    }
+}
+
+impl<T: Clone + Ord> Routes<T> {
+    /// An index without subscriptions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a subscription with this program.
+    pub fn insert(&mut self, program: &Program, subscription: T) {
+        self.change(program, |sequence| sequence.insert(subscription.clone()));
+    }
+
+    /// Removes a subscription, which was added with this program.
+    pub fn remove(&mut self, program: &Program, subscription: &T) {
+        self.change(program, |sequence| sequence.remove(subscription));
+    }
+
+    /// Changes the sequences that a subscription with this program belongs to.
+    fn change(&mut self, program: &Program, mut change: impl FnMut(&mut Sequence<T>)) {
+        let mut change = |sequence: &mut Sequence<T>| {
+            change(sequence);
+            if sequence.is_empty() {
+                Keep::No
+            } else {
+                Keep::Yes
+            }
+        };
+        let interests = program.interests();
+        if !interests.is_empty() {
+            change(&mut self.any);
+        }
+        if interests.contains(&Interest::All) {
+            change(&mut self.wide);
+            return;
+        }
+        for interest in interests {
+            match interest {
+                Interest::Exact(source, event_type) => {
+                    self.exact.change(key(source, event_type), &mut change);
+                    self.types.change(key(0, event_type), &mut change);
+                }
+                Interest::Type(event_type) => {
+                    self.exact.change(key(0, event_type), &mut change);
+                    self.types.change(key(0, event_type), &mut change);
+                }
+                Interest::Source(source) => {
+                    self.exact.change(key(source, 0), &mut change);
+                    change(&mut self.sources);
+                }
+                Interest::All => {}
+            }
+        }
+    }
+
+    /// The subscriptions that may react to an event, in order, each once.
+    #[inline]
+    pub fn candidates(&self, header: &Header) -> Candidates<'_, T> {
+        let (source, event_type) = (header.source, header.event_type);
+        let exact = |source, event_type| cursor(self.exact.get(key(source, event_type)));
+        let none = Cursor::default;
+        Candidates(match (source, event_type) {
+            (_, 0) => [self.any.cursor(), none(), none(), none()],
+            (0, _) => {
+                let of_type = cursor(self.types.get(key(0, event_type)));
+                [of_type, self.sources.cursor(), self.wide.cursor(), none()]
+            }
+            _ => [
+                exact(source, event_type),
+                exact(0, event_type),
+                exact(source, 0),
+                self.wide.cursor(),
+            ],
+        })
+    }
+}
+
+/// Subscriptions in order, each once.
+///
+/// Merges sequences.
+#[derive(Debug)]
+pub struct Candidates<'a, T>([Cursor<'a, T>; 4]);
+
+impl<'a, T: Ord> Iterator for Candidates<'a, T> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        let next = self.0.iter().filter_map(Cursor::peek).min()?;
+        for cursor in &mut self.0 {
+            if cursor.peek() == Some(next) {
+                cursor.advance();
+            }
+        }
+        Some(next)
+    }
+}
+
+#[inline]
+fn cursor<T>(sequence: Option<&Sequence<T>>) -> Cursor<'_, T> {
+    sequence.map(Sequence::cursor).unwrap_or_default()
+}
+
+fn key(source: i32, event_type: i32) -> u64 {
+    (u64::from(source.cast_unsigned()) << 32) | u64::from(event_type.cast_unsigned())
+}
