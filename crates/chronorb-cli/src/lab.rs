@@ -1,6 +1,7 @@
 //! The commands of the laboratory.
 
 mod all_arguments;
+mod events_arguments;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +10,6 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
-use chronorb_lab::events::{Events, EventsPart};
 use chronorb_lab::failover::Failover;
 use chronorb_lab::hostile::{Attack, Hostile};
 use chronorb_lab::inversion::{self, Inversion, InversionPlan};
@@ -30,6 +30,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 
 use all_arguments::AllArguments;
+use events_arguments::EventsArguments;
 
 use crate::peer_arguments::PeerCommand;
 use crate::status;
@@ -74,7 +75,7 @@ pub(crate) enum LabCommand {
     /// (ev7), and a consumer takes nothing (ev8). A ring of shared memory has up to a thousand
     /// cursors (ev9). Ends with tables, the claims about the figures with their verdicts, and a
     /// report with plots. Takes about three minutes, with --short half of one.
-    #[command(after_help = EVENTS_EXAMPLES)]
+    #[command(after_help = events_arguments::EXAMPLES)]
     Events(EventsArguments),
 
     /// Measure calls whose server dies under load.
@@ -600,26 +601,6 @@ impl RioArguments {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct EventsArguments {
-    #[command(flatten)]
-    common: ExperimentArguments,
-
-    /// Run these parts alone: ev1, ev2, ev3, ev4, ev5, ev6, ev7, ev8, ev9.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    only: Vec<EventsPart>,
-}
-
-impl EventsArguments {
-    fn run(self) -> ExitCode {
-        let mut plan = self.common.plan::<Events>();
-        if !self.only.is_empty() {
-            plan.parts = self.only;
-        }
-        status(chronorb_lab::run::<Events>(&self.common.options::<Events>(plan)).map(drop))
-    }
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -758,16 +739,6 @@ Examples:
 
 Other programs that run at the same time change the figures. A claim that was missed is shown, and
 is no failure of the command.";
-
-const EVENTS_EXAMPLES: &str = "\
-Examples:
-  chronorb lab events
-  chronorb lab events --short --only ev2,ev3 --report short.html
-  chronorb lab events --json | jq '.claims[] | [.verdict, .claim, .measured]'
-
-The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
-the experiment runs all the same and marks its figures as not real-time. A claim that was missed is
-shown, and is no failure of the command.";
 
 const FAILOVER_EXAMPLES: &str = "\
 Examples:

@@ -3,8 +3,8 @@
 //! [`Events`] counts the instructions, allocations, locks and system calls of a push within a
 //! process, by the number of consumers and of other subscribers. Over TCP a channel has a process
 //! of its own. It gets urgent events beside a saturated lane, one event for many consumers,
-//! bursts, connections, and a consumer that takes nothing. A thousand timers run on one lane. A ring
-//! of shared memory has up to a thousand cursors.
+//! bursts, connections, and a consumer that takes nothing. A thousand timers run on one lane. A
+//! ring of shared memory has up to a thousand cursors.
 //!
 //! The parts follow the performance tests of TAO's event channel; the book says which.
 

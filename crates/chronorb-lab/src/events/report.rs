@@ -160,7 +160,8 @@ fn push_finding(pushes: &PushFigures) -> Option<String> {
     if let Some(push) = pushes.instructions(PushCase::Consumers(1)) {
         let call = pushes.instructions(PushCase::Call)?;
         return Some(format!(
-            "within a process a push takes {push:.0} instructions, and the call of a trait {call:.0}"
+            "within a process a push takes {push:.0} instructions, and the call of a trait \
+             {call:.0}"
         ));
     }
     let [none, all] = [0, 999].map(|others| pushes.instructions(PushCase::OtherTypes(others)));
@@ -426,9 +427,8 @@ fn ring_table(rows: &[RingRow]) -> Table {
 }
 
 const LEAD: &str = "An event channel passes events of suppliers to the consumers that subscribed \
-     to them. Each part shows one property of the channel: priorities, the cost of a push, filters, \
-     fan-out, losses, connections, timers, slow \
-     consumers, and a ring of shared memory.";
+     to them. Each part shows one property of the channel: priorities, the cost of a push, \
+     filters, fan-out, losses, connections, timers, slow consumers, and a ring of shared memory.";
 const NOTES: [&str; 4] = [
     "Over TCP the channel had a process of its own, and its clients another one. Times are by the \
      monotonic clock of the machine.",

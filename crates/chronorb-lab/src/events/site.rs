@@ -50,7 +50,7 @@ struct ChannelReference {
 /// A question to the process of a channel.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 enum ChannelQuestion {
-    /// Its counts so far.
+    /// The counts so far.
     Counts,
     /// A mark for its tracer, the last one or not.
     Mark(bool),
@@ -320,7 +320,7 @@ pub(super) struct Receiver {
     taken: AtomicU64,
     changed: Gate,
     latencies: Option<PiMutex<Vec<u64>>>,
-    /// It takes no event before this is open, if it has one.
+    /// The gate before which no event is taken, if there is one.
     hold: Option<Gate>,
     /// The computing for each event.
     work: Duration,

@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use ring::{Cursor, Next, Ring, Slot, Words, Writer};
+use ring::{Cursor, FanOutRing, FanOutWords, Next, Slot, Writer};
 
 #[allow(dead_code, reason = "not all of it is modelled")]
 #[path = "../../src/shm/fan_out/ring.rs"]
@@ -50,7 +50,7 @@ mod memory {
 
 /// The state that processes share, and the kernel's part.
 struct SharedState {
-    words: Words,
+    words: FanOutWords,
     slots: [Slot; SLOTS],
     cells: [AtomicU8; SLOTS * OCTETS],
     note: AtomicU32,
@@ -69,7 +69,7 @@ impl SharedState {
             unused: AtomicU32::new(0),
         };
         Arc::new(Self {
-            words: Words {
+            words: FanOutWords {
                 tail: AtomicU64::new(0),
                 bell: AtomicU32::new(0),
                 ended: AtomicU32::new(0),
@@ -82,8 +82,8 @@ impl SharedState {
         })
     }
 
-    fn ring(&self) -> Ring<'_> {
-        Ring {
+    fn ring(&self) -> FanOutRing<'_> {
+        FanOutRing {
             words: &self.words,
             slots: &self.slots,
             octets: memory::Octets { cells: &self.cells },

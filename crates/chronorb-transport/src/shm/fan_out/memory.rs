@@ -13,7 +13,7 @@ use chronorb_rt::Mapping;
 use rustix::fs;
 use rustix::io::Errno;
 
-use super::ring::{Ring, Slot, Words};
+use super::ring::{FanOutRing, FanOutWords, Slot};
 use super::{FanOutOptions, memory_of_peers as peers};
 
 pub(super) use peers::Octets;
@@ -82,7 +82,7 @@ impl FanOutMemory {
     }
 
     #[inline]
-    pub(super) fn ring(&self) -> Ring<'_> {
+    pub(super) fn ring(&self) -> FanOutRing<'_> {
         let (slots, octets) = (self.options.slots as usize, octets_at(self.options));
         let start = self.ring.start();
         // SAFETY: the words are at the beginning of the mapping, the slots after the first page,
@@ -90,8 +90,8 @@ impl FanOutMemory {
         // which every value is valid. They live as long as `self`. A process that maps them for
         // reading alone has no `Publisher`, and reads them by relaxed loads.
         unsafe {
-            Ring {
-                words: start.cast::<Words>().as_ref(),
+            FanOutRing {
+                words: start.cast::<FanOutWords>().as_ref(),
                 slots: slice::from_raw_parts(start.byte_add(PAGE).cast::<Slot>().as_ptr(), slots),
                 octets: Octets::of_mapping(
                     start.byte_add(octets),
@@ -114,4 +114,4 @@ const fn len(options: FanOutOptions) -> usize {
 
 const PAGE: usize = 4096;
 const NOTE_LEN: usize = PAGE;
-const _: () = assert!(size_of::<Words>() <= PAGE);
+const _: () = assert!(size_of::<FanOutWords>() <= PAGE);

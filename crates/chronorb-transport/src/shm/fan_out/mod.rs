@@ -6,7 +6,7 @@
 //! system call, which wakes all of them.
 //!
 //! Readers map the ring for reading alone, and the kernel permits nothing else. The only thing
-//! that they share for writing is a note that somebody sleeps. The worst that a reader can do with
+//! that they share for writing is a note that a reader sleeps. The worst that a reader can do with
 //! it is to cost the publisher one system call for each message, and to delay the wake-up of other
 //! readers by [`LONGEST_SLEEP`]. A reader trusts the publisher no more than any peer: whatever it
 //! writes, a reader gets wrong octets, a count of losses, or [`FanOutError::Violated`].
@@ -46,7 +46,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
 use self::memory::{FanOutFiles, FanOutMemory};
-use self::ring::{Cursor, Next, Rubbish, Writer};
+use self::ring::{BadPublisher, Cursor, Next, Writer};
 use super::word::{self, Woken};
 use super::{memory as memory_of_peers, sync};
 
@@ -104,7 +104,7 @@ pub enum FanOutError {
     /// A message is longer than a slot.
     #[error("the message has {octets} octets, and a slot {most}")]
     TooLong {
-        /// Its octets.
+        /// The octets of the message.
         octets: usize,
         /// The octets of a slot.
         most: usize,
@@ -231,7 +231,7 @@ impl Reader {
             Ok(Some(Next::Lost(number))) => Ok(Some(Reading::Lost(number))),
             Ok(None) if has_ended => Err(FanOutError::Ended),
             Ok(None) => Ok(None),
-            Err(Rubbish) => Err(FanOutError::Violated),
+            Err(BadPublisher) => Err(FanOutError::Violated),
         }
     }
 

@@ -12,8 +12,8 @@
 //! with a full fence between. So at least one of them observes the other (Dekker).
 //!
 //! What a cursor reads is checked: any values at all end in wrong octets, a count of losses, or
-//! [`Rubbish`]. Memory that is mapped for reading alone is only read by relaxed loads, with fences
-//! behind them.
+//! [`BadPublisher`]. Memory that is mapped for reading alone is only read by relaxed loads, with
+//! fences behind them.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -23,7 +23,7 @@ use super::sync::{AtomicU32, AtomicU64, Ordering, fence};
 /// The words of the publisher.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(super) struct Words {
+pub(super) struct FanOutWords {
     /// The number of messages that were published.
     pub(super) tail: AtomicU64,
     /// The lower half of the same number, at which threads sleep.
@@ -45,8 +45,8 @@ pub(super) struct Slot {
 
 /// A ring as publisher and cursors see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ring<'m> {
-    pub(super) words: &'m Words,
+pub(super) struct FanOutRing<'m> {
+    pub(super) words: &'m FanOutWords,
     /// A power of two, at least 2.
     pub(super) slots: &'m [Slot],
     /// As many for each slot, a power of two.
@@ -76,9 +76,9 @@ pub(super) enum Next {
 
 /// The publisher broke the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Rubbish;
+pub(super) struct BadPublisher;
 
-impl<'m> Ring<'m> {
+impl<'m> FanOutRing<'m> {
     /// The octets of a slot.
     #[inline]
     pub(super) fn slot_len(self) -> usize {
@@ -104,7 +104,12 @@ impl Writer {
     /// Publishes a message, whose parts together are no longer than a slot. Returns whether threads
     /// that sleep must be woken.
     #[inline]
-    pub(super) fn publish(&mut self, ring: Ring<'_>, waiting: &AtomicU32, parts: &[&[u8]]) -> bool {
+    pub(super) fn publish(
+        &mut self,
+        ring: FanOutRing<'_>,
+        waiting: &AtomicU32,
+        parts: &[&[u8]],
+    ) -> bool {
         let (slot, mut position) = ring.slot(self.next);
         let written = self.next.wrapping_mul(2).wrapping_add(2);
         slot.sequence.store(written - 1, Ordering::Relaxed);
@@ -125,7 +130,7 @@ impl Writer {
     }
 
     /// Ends the ring. Returns whether threads that sleep must be woken.
-    pub(super) fn end(&self, ring: Ring<'_>, waiting: &AtomicU32) -> bool {
+    pub(super) fn end(&self, ring: FanOutRing<'_>, waiting: &AtomicU32) -> bool {
         ring.words.ended.store(1, Ordering::Release);
         // A thread that is about to sleep finds another value.
         let other = (self.next as u32).wrapping_add(1 << 31);
@@ -138,13 +143,13 @@ impl Writer {
 #[inline]
 fn ring_bell(waiting: &AtomicU32) -> bool {
     fence(Ordering::SeqCst);
-    // A swap at each message would take the line from whoever writes a note.
+    // A swap at each message would take the line from a reader that writes a note.
     waiting.load(Ordering::Relaxed) != 0 && waiting.swap(0, Ordering::AcqRel) != 0
 }
 
 impl Cursor {
     /// A cursor before the next message.
-    pub(super) fn at_end(ring: Ring<'_>) -> Self {
+    pub(super) fn at_end(ring: FanOutRing<'_>) -> Self {
         let next = ring.words.tail.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         Self { next }
@@ -154,12 +159,12 @@ impl Cursor {
     #[inline]
     pub(super) fn take(
         &mut self,
-        ring: Ring<'_>,
+        ring: FanOutRing<'_>,
         room: &mut [u8],
-    ) -> Result<Option<Next>, Rubbish> {
+    ) -> Result<Option<Next>, BadPublisher> {
         let tail = ring.words.tail.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        let behind = tail.checked_sub(self.next).ok_or(Rubbish)?;
+        let behind = tail.checked_sub(self.next).ok_or(BadPublisher)?;
         if behind == 0 {
             return Ok(None);
         }
@@ -171,7 +176,7 @@ impl Cursor {
         let before = slot.sequence.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         if before < expected {
-            return Err(Rubbish);
+            return Err(BadPublisher);
         }
         let len = slot.len.load(Ordering::Relaxed) as usize;
         let n = len.min(ring.slot_len()).min(room.len());
@@ -183,7 +188,7 @@ impl Cursor {
             return Ok(Some(self.skip(ring, tail)));
         }
         if n < len {
-            return Err(Rubbish);
+            return Err(BadPublisher);
         }
         self.next += 1;
         Ok(Some(Next::Message(n)))
@@ -191,7 +196,7 @@ impl Cursor {
 
     /// Goes on half a ring behind the publisher. Returns the number of messages between.
     #[cold]
-    fn skip(&mut self, ring: Ring<'_>, tail: u64) -> Next {
+    fn skip(&mut self, ring: FanOutRing<'_>, tail: u64) -> Next {
         let half = ring.slots.len() as u64 / 2;
         // The message of the present place is overwritten, so it is lost in any case.
         let next = tail.saturating_sub(half).max(self.next.saturating_add(1));
@@ -202,7 +207,7 @@ impl Cursor {
 
     /// Leaves a note for the publisher. Returns the value of the bell at which to sleep; `None` if
     /// there is no reason to wait.
-    pub(super) fn arm(&self, ring: Ring<'_>, waiting: &AtomicU32) -> Option<u32> {
+    pub(super) fn arm(&self, ring: FanOutRing<'_>, waiting: &AtomicU32) -> Option<u32> {
         let seen = ring.words.bell.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         waiting.store(1, Ordering::Release);
