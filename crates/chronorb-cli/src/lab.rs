@@ -1,6 +1,7 @@
 //! The commands of the laboratory.
 
 mod all_arguments;
+mod experiment_arguments;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
+use chronorb_lab::events::{Events, EventsPart};
 use chronorb_lab::failover::Failover;
 use chronorb_lab::hostile::{Attack, Hostile};
 use chronorb_lab::inversion::{self, Inversion, InversionPlan};
@@ -23,12 +25,13 @@ use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
 use chronorb_lab::waits::WaitsExperiment;
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{Experiment, Options, bench, peer};
+use chronorb_lab::{Experiment, bench, peer};
 use chronorb_orb::OrbConfig;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 
 use all_arguments::AllArguments;
+use experiment_arguments::ExperimentArguments;
 
 use crate::peer_arguments::PeerCommand;
 use crate::status;
@@ -62,6 +65,19 @@ pub(crate) enum LabCommand {
     /// claims about the figures with their verdicts, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
+
+    /// Measure the event channel: priorities, fan-out, filters, losses, timers.
+    ///
+    /// Urgent events go through a channel alone and beside a saturated lane, with lanes and without
+    /// (ev1). The instructions, allocations, locks and system calls of a push within a process are
+    /// counted, by consumers (ev2) and by filters (ev3), and the channel's work for an event that
+    /// many consumers take over TCP (ev4). Bursts compare what was taken and told lost with what
+    /// was pushed (ev5). Clients connect and disconnect (ev6), a thousand timers run on one lane
+    /// (ev7), and a consumer takes nothing (ev8). A ring of shared memory has up to a thousand
+    /// cursors (ev9). Ends with tables, the claims about the figures with their verdicts, and a
+    /// report with plots. Takes about three minutes, with --short half of one.
+    #[command(after_help = EVENTS_EXAMPLES)]
+    Events(EventsArguments),
 
     /// Measure calls whose server dies under load.
     ///
@@ -232,6 +248,7 @@ impl LabCommand {
             Self::All(asked) => status(all::run(&asked.into())),
             Self::Compare(asked) => asked.run(),
             Self::Demux(asked) => asked.run::<Demux>(),
+            Self::Events(asked) => asked.run(),
             Self::Failover(asked) => asked.run::<Failover>(),
             Self::Hostile(asked) => asked.run(),
             Self::Inversion(asked) => asked.run(),
@@ -252,43 +269,11 @@ impl LabCommand {
     }
 }
 
-/// The arguments of every experiment.
-#[derive(Args, Debug)]
-pub(crate) struct ExperimentArguments {
-    /// Print the figures as one JSON object instead of the tables.
-    #[arg(long)]
-    json: bool,
-
-    /// The path of the report, an HTML page that needs no other file; its figures go beside it, to
-    /// the same name with .json [default: EXPERIMENT.html in $XDG_STATE_HOME/chronorb/reports
-    /// (~/.local/state/chronorb/reports), which replaces the last].
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    /// Run a short version of the experiment; --quick is another name for this option.
-    #[arg(long, alias = "quick")]
-    short: bool,
-}
-
 impl ExperimentArguments {
     /// Runs an experiment that has no other arguments.
     fn run<E: Experiment>(self) -> ExitCode {
         let plan = self.plan::<E>();
         status(chronorb_lab::run::<E>(&self.options::<E>(plan)).map(drop))
-    }
-
-    /// Returns the plan, before an experiment's own arguments change it.
-    fn plan<E: Experiment>(&self) -> E::Plan {
-        if self.short { E::short() } else { E::full() }
-    }
-
-    /// Returns the options of an experiment.
-    fn options<E: Experiment>(self, plan: E::Plan) -> Options<E::Plan> {
-        Options {
-            json: self.json,
-            report: self.report,
-            plan,
-        }
     }
 }
 
@@ -586,6 +571,26 @@ impl RioArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct EventsArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Run these parts alone: ev1, ev2, ev3, ev4, ev5, ev6, ev7, ev8, ev9.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<EventsPart>,
+}
+
+impl EventsArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Events>();
+        if !self.only.is_empty() {
+            plan.parts = self.only;
+        }
+        status(chronorb_lab::run::<Events>(&self.common.options::<Events>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -724,6 +729,16 @@ Examples:
 
 Other programs that run at the same time change the figures. A claim that was missed is shown, and
 is no failure of the command.";
+
+const EVENTS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab events
+  chronorb lab events --short --only ev2,ev3 --report short.html
+  chronorb lab events --json | jq '.claims[] | [.verdict, .claim, .measured]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
+the experiment runs all the same and marks its figures as not real-time. A claim that was missed is
+shown, and is no failure of the command.";
 
 const FAILOVER_EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::process::ProcessError;
 use crate::{
-    bench, failover, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox,
+    bench, events, failover, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox,
 };
 
 /// The hidden command of a child process; its arguments are a part and an order.
@@ -35,6 +35,10 @@ const PARTS: &[(&str, Main)] = &[
     (bench::SYSTEM_SERVER, bench::system_server_main),
     (bench::SYSTEM_CLIENT, bench::system_client_main),
     (bench::IDLE_CLIENTS, bench::idle_clients_main),
+    (events::CHANNEL, events::channel_main),
+    (events::LOAD, events::load_main),
+    (events::PUSHES, events::pushes_main),
+    (events::RING, events::ring_main),
     (failover::PART, failover::part_main),
     (hostile::PART, hostile::part_main),
     (inversion::BULK, inversion::bulk_main),

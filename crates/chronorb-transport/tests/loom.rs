@@ -11,6 +11,9 @@ use loom::thread;
 
 use ring::{Consumer, Line, Producer, Ring, Wait, WakeRequest, Words, rouse};
 
+#[path = "loom/fan_out.rs"]
+mod fan_out;
+
 #[allow(dead_code, reason = "not all of it is modelled")]
 #[path = "../src/shm/ring.rs"]
 mod ring;

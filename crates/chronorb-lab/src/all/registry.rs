@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::index::ResultSummary;
 use crate::demux::Demux;
+use crate::events::Events;
 use crate::experiment::{Experiment, Findings, measure_and_write};
 use crate::failover::Failover;
 use crate::hostile::Hostile;
@@ -25,6 +26,7 @@ use crate::whitebox::Whitebox;
 /// full plans.
 pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
     RegistryEntry::of::<Demux>(10, 60),
+    RegistryEntry::of::<Events>(30, 180),
     RegistryEntry::of::<Failover>(10, 250),
     RegistryEntry::of::<Hostile>(60, 260),
     RegistryEntry::of::<Inversion>(210, 1_260),

@@ -3,6 +3,7 @@
 mod contest;
 mod demux;
 mod demux_report;
+mod events;
 mod failover;
 mod harness;
 mod hostile;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ("contest", contest::TESTS),
         ("demux", demux::TESTS),
         ("demux_report", demux_report::TESTS),
+        ("events", events::TESTS),
         ("failover", failover::TESTS),
         ("hostile", hostile::TESTS),
         ("inversion", inversion::TESTS),

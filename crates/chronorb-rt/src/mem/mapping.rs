@@ -54,9 +54,22 @@ impl Mapping {
     /// # Errors
     /// There is no memory; the descriptor cannot be mapped to read and write, or not at `offset`.
     pub fn shared(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Errno> {
+        Self::of_file(file, offset, len, READ_WRITE)
+    }
+
+    /// Maps `len` bytes of a file as [`shared`](Self::shared) does, for reading alone: a write
+    /// ends the process.
+    ///
+    /// # Errors
+    /// There is no memory; the descriptor cannot be mapped to read, or not at `offset`.
+    pub fn shared_to_read(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Errno> {
+        Self::of_file(file, offset, len, ProtFlags::READ)
+    }
+
+    fn of_file(file: impl AsFd, offset: u64, len: usize, access: ProtFlags) -> Result<Self, Errno> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
-        let start = unsafe { mmap(ptr::null_mut(), len, READ_WRITE, flags, file, offset) }?;
+        let start = unsafe { mmap(ptr::null_mut(), len, access, flags, file, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { start, len })
     }

@@ -41,14 +41,7 @@ pub(super) enum RingDirection {
 impl Memory {
     /// Creates memory for two empty rings, and its file, which is sent to the peer.
     pub(super) fn create(ring: usize) -> Result<(Self, OwnedFd), Errno> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = match fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
-            // Before Linux 6.3.
-            Err(Errno::INVAL) => fs::memfd_create(NAME, flags),
-            made => made,
-        }?;
-        fs::ftruncate(&file, len(ring) as u64)?;
-        fs::fcntl_add_seals(&file, SIZE_SEALS)?;
+        let file = create_file(len(ring))?;
         let memory = Self::map(&file, ring)?;
         for direction in [RingDirection::There, RingDirection::Back] {
             memory.ring(direction).words.begin();
@@ -61,15 +54,7 @@ impl Memory {
     /// # Errors
     /// The file was not made by [`create`](Self::create); or there is no memory.
     pub(super) fn adopt(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
-        // First this, which no file system answers itself: a file in memory has seals, no other
-        // does.
-        if !fs::fcntl_get_seals(file)?.contains(SIZE_SEALS) {
-            return Err(Errno::PERM);
-        }
-        let is_ordinary = fs::fstatfs(file)?.f_type as u64 == TMPFS;
-        if !is_ordinary || fs::fstat(file)?.st_size as u64 != len(ring) as u64 {
-            return Err(Errno::INVAL);
-        }
+        check_file(file, len(ring), SIZE_SEALS)?;
         let memory = Self::map(file, ring)?;
         // From now on no hole can be made in it either.
         fs::fcntl_add_seals(file, PAGE_SEALS)?;
@@ -110,14 +95,38 @@ impl Memory {
         // long as `self`.
         let words = unsafe { self.memory.start().byte_add(words).cast::<Words>().as_ref() };
         // SAFETY: the ring lies in the mapping, whose size is `len(self.ring)`.
-        let start = unsafe { self.memory.start().byte_add(octets) }.cast();
-        let octets = Octets {
-            start,
-            len: self.ring,
-            of_memory: PhantomData,
+        let octets = unsafe {
+            let start = self.memory.start().byte_add(octets);
+            Octets::of_mapping(start, self.ring)
         };
         Ring { words, octets }
     }
+}
+
+/// Creates a file in memory that keeps its size.
+pub(super) fn create_file(len: usize) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = match fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
+        // Before Linux 6.3.
+        Err(Errno::INVAL) => fs::memfd_create(NAME, flags),
+        made => made,
+    }?;
+    fs::ftruncate(&file, len as u64)?;
+    fs::fcntl_add_seals(&file, SIZE_SEALS)?;
+    Ok(file)
+}
+
+/// Checks that another process has made a file in memory with this size and at least these seals.
+pub(super) fn check_file(file: &OwnedFd, len: usize, seals: SealFlags) -> Result<(), Errno> {
+    // First this, which no file system answers itself: a file in memory has seals, no other does.
+    if !fs::fcntl_get_seals(file)?.contains(seals) {
+        return Err(Errno::PERM);
+    }
+    let is_ordinary = fs::fstatfs(file)?.f_type as u64 == TMPFS;
+    if !is_ordinary || fs::fstat(file)?.st_size as u64 != len as u64 {
+        return Err(Errno::INVAL);
+    }
+    Ok(())
 }
 
 /// The octets of a ring.
@@ -126,7 +135,22 @@ pub(super) struct Octets<'m> {
     start: NonNull<u8>,
     /// A power of two.
     len: usize,
-    of_memory: PhantomData<&'m Memory>,
+    of_memory: PhantomData<&'m Mapping>,
+}
+
+impl<'m> Octets<'m> {
+    /// The octets of a mapping from an address on; `len` is a power of two.
+    ///
+    /// # Safety
+    /// They lie in a mapping that lives for `'m`, and are reached by atomics only. It can be
+    /// written to, unless [`write`](Self::write) is never called.
+    pub(super) const unsafe fn of_mapping(start: NonNull<u8>, len: usize) -> Self {
+        Self {
+            start,
+            len,
+            of_memory: PhantomData,
+        }
+    }
 }
 
 impl Octets<'_> {
@@ -302,9 +326,9 @@ const WORDS_LEN: usize = 4096;
 const _: () = assert!(2 * size_of::<Words>() <= WORDS_LEN);
 /// The file can neither shrink nor grow, because reading behind the end of a mapped file kills the
 /// process.
-const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+pub(super) const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 /// The pages cannot be removed, and no seal can be added. Existing mappings stay writable.
-const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
+pub(super) const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 /// `TMPFS_MAGIC`; huge pages, which may run out, are of another file system.
 const TMPFS: u64 = 0x0102_1994;
 

@@ -17,6 +17,8 @@
 //! waits in a [`Reactor`](crate::Reactor). A connection shares nothing with others, and there is no
 //! lock.
 //!
+//! [`fan_out`] is memory of another kind: one process publishes messages, and many read them.
+//!
 //! Neither side trusts the other. Whatever a peer writes into the memory or the socket, the worst
 //! results are wrong octets, or the end of the connection
 //! ([`IoError::Violated`](crate::IoError::Violated)). A killed peer is detected at once at a
@@ -26,6 +28,7 @@ mod acceptor;
 mod channel;
 mod connection;
 mod connector;
+pub mod fan_out;
 mod memory;
 mod options;
 mod rendezvous;

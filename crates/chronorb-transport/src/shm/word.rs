@@ -31,11 +31,18 @@ pub(super) fn sleep(at: &AtomicU32, value: u32, time_out: Duration) -> Woken {
     }
 }
 
-/// Wakes the threads that sleep there.
+/// Wakes a thread that sleeps there.
 pub(super) fn wake(at: &AtomicU32) {
     let _waking = doing(Activity::InputOutput);
     // It cannot fail: the word is mapped and aligned.
     let _woken = futex::wake(at, Flags::empty(), 1);
+}
+
+/// Wakes all threads that sleep there.
+pub(super) fn wake_all(at: &AtomicU32) {
+    let _waking = doing(Activity::InputOutput);
+    // It cannot fail: the word is mapped and aligned.
+    let _woken = futex::wake(at, Flags::empty(), i32::MAX.cast_unsigned());
 }
 
 pub(super) fn timespec(duration: Duration) -> Timespec {
