@@ -234,10 +234,12 @@ impl<B: Body> Channel<B> {
     }
 
     /// Serves a lane [without a thread](ChannelBuilder::without_threads) on the calling thread,
-    /// until the channel is closed. Returns at once for other lanes, and for one that is served.
+    /// until the channel is closed. Returns at once for lanes with a thread. Waits while another
+    /// thread serves the lane.
     pub fn serve_lane(&self, lane: usize) {
-        if let Some(mut worker) = self.inner.manual(lane) {
-            worker.run();
+        let lanes = self.inner.manual.as_ref();
+        if let Some(worker) = lanes.and_then(|lanes| lanes.get(lane)) {
+            worker.lock().run();
         }
     }
 

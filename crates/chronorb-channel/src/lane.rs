@@ -228,6 +228,11 @@ impl<B: Body> LaneWorker<B> {
             self.timers.retain(|Reverse(due)| due.work.is_live());
             self.purge_at = PURGE_LEAST.max(self.timers.len() * 2);
         }
+        while let Some(Reverse(first)) = self.timers.peek()
+            && !first.work.is_live()
+        {
+            self.timers.pop();
+        }
         let due = self.timers.peek().map(|Reverse(due)| due.time);
         if due.is_some_and(|due| due <= self.clock.now()) {
             drop(state);

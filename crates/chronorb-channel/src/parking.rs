@@ -28,7 +28,7 @@ impl Parking {
         self.is_called.store(true, Ordering::Release);
         // Each side publishes its change before it reads that of the other one. So the consumer
         // finds the subscription parked, or its readiness is seen here.
-        self.is_parked.store(true, Ordering::SeqCst);
+        self.is_parked.swap(true, Ordering::SeqCst);
         if !is_ready() || !self.unpark() {
             // Where another thread has unparked it, that thread has called the lane.
             return true;
