@@ -190,10 +190,11 @@ fn reservation(node: String, priority: i16, link: &Link, sent: &[MessageFlow]) -
     }
 }
 
-/// Returns the octets that a link transmits in a time, rounded up.
+/// Returns the octets that a link transmits in a time. Times are rounded up when they are made of
+/// octets, so this rounds down.
 fn octets_of(time: Time, rate: u64) -> u64 {
     let bits_and_nanos = u128::from(time) * u128::from(rate);
-    u64::try_from(bits_and_nanos.div_ceil(8 * 1_000_000_000)).unwrap_or(u64::MAX)
+    u64::try_from(bits_and_nanos / (8 * 1_000_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Octets of a packet that are no part of a message: the headers of IPv6 and TCP with time stamps.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::check::{refuse_late, verdict};
+use super::check::require_fit;
 use super::source::{SchedCommandError, assign, print, read};
 use super::text;
 
@@ -32,15 +32,7 @@ pub(crate) struct AssignArguments {
 pub(crate) fn run(arguments: &AssignArguments) -> Result<(), SchedCommandError> {
     let schedule = read(&arguments.file)?;
     let assignment = assign(&arguments.file, &schedule)?;
-    if !assignment.analysis.feasible {
-        let verdict = verdict(&arguments.file, &schedule, &assignment)?;
-        if arguments.json {
-            print(&text::verdict_object(&schedule, &assignment, &verdict).to_string())?;
-        } else {
-            print(&text::verdict(&schedule, &assignment, &verdict))?;
-        }
-        return refuse_late(&verdict);
-    }
+    require_fit(&arguments.file, &schedule, &assignment, arguments.json)?;
     let output = arguments
         .output
         .clone()
@@ -112,5 +104,5 @@ Examples:
   chronorb sched assign mission.toml --verify
 
 Exit status: 0 when the lock file is written, or is that of the schedule with --verify; 1 when a
-deadline is missed, the file is no schedule or the lock file is of another one; 2 when the command
-line is wrong.";
+deadline is missed, a link has no room, the file is no schedule or the lock file is of another one;
+2 when the command line is wrong.";

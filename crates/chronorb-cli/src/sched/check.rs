@@ -6,8 +6,9 @@ use chronorb_report::{check_writable, write_page};
 use chronorb_schedule::{Assignment, Schedule};
 use clap::Args;
 
+use super::links::LinkVerdict;
 use super::progress::with_progress;
-use super::reason::{Late, Remedies};
+use super::reason::{Late, LateMessage, Remedies};
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::{page, text};
 
@@ -33,8 +34,19 @@ pub(super) struct Verdict {
     /// The operation that is late first above that factor.
     pub(super) bottleneck: Option<usize>,
     pub(super) late: Vec<Late>,
+    /// The late messages of transactions whose operations are on time.
+    pub(super) late_messages: Vec<LateMessage>,
     /// Changes with which it would fit; none if nothing is late.
     pub(super) remedies: Remedies,
+    /// The admission of the messages by real-time I/O.
+    pub(super) links: LinkVerdict,
+}
+
+impl Verdict {
+    /// Whether all deadlines are met, and all links have room.
+    pub(super) const fn fits(&self) -> bool {
+        self.late.is_empty() && self.late_messages.is_empty() && self.links.fits()
+    }
 }
 
 /// Prints whether the operations of a schedule meet their deadlines.
@@ -50,21 +62,55 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), SchedCommandError> {
         let page = page::of_verdict(&name, &schedule, &assignment, &verdict);
         write_page(&page.html(), report)?;
     }
-    if arguments.json {
-        print(&text::verdict_object(&schedule, &assignment, &verdict).to_string())?;
-    } else {
-        print(&text::verdict(&schedule, &assignment, &verdict))?;
-    }
-    refuse_late(&verdict)
+    tell(&schedule, &assignment, &verdict, arguments.json)
 }
 
-/// Returns an error if anything is late.
-pub(super) fn refuse_late(verdict: &Verdict) -> Result<(), SchedCommandError> {
-    match verdict.late.len() {
-        0 => Ok(()),
-        1 => Err(SchedCommandError::Late("1 operation is late".to_owned())),
-        n => Err(SchedCommandError::Late(format!("{n} operations are late"))),
+/// Checks a schedule for a command that needs one that fits; prints the verdict if it does not.
+pub(super) fn require_fit(
+    file: &Path,
+    schedule: &Schedule,
+    assignment: &Assignment,
+    json: bool,
+) -> Result<(), SchedCommandError> {
+    if assignment.analysis.feasible && LinkVerdict::of(schedule, assignment).fits() {
+        return Ok(());
     }
+    let verdict = verdict(file, schedule, assignment)?;
+    tell(schedule, assignment, &verdict, json)
+}
+
+/// Prints a verdict. Returns an error if the schedule does not fit.
+fn tell(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    verdict: &Verdict,
+    json: bool,
+) -> Result<(), SchedCommandError> {
+    if json {
+        print(&text::verdict_object(schedule, assignment, verdict).to_string())?;
+    } else {
+        print(&text::verdict(schedule, assignment, verdict))?;
+    }
+    let late = match verdict.late.len() {
+        0 => None,
+        1 => Some("1 operation is late".to_owned()),
+        n => Some(format!("{n} operations are late")),
+    };
+    let messages = match verdict.late_messages.len() {
+        0 => None,
+        1 => Some("1 message is late".to_owned()),
+        n => Some(format!("{n} messages are late")),
+    };
+    let refused = match verdict.links.refused.len() {
+        0 => None,
+        1 => Some("1 class of messages is refused".to_owned()),
+        n => Some(format!("{n} classes of messages are refused")),
+    };
+    let problems: Vec<_> = late.into_iter().chain(messages).chain(refused).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(SchedCommandError::Unfit(problems.join(", ")))
 }
 
 /// Computes the room of a schedule, and what would make it fit.
@@ -92,7 +138,9 @@ pub(super) fn verdict(
         factor,
         bottleneck,
         late,
+        late_messages: LateMessage::all(schedule, assignment),
         remedies,
+        links: LinkVerdict::of(schedule, assignment),
     })
 }
 
@@ -109,5 +157,5 @@ A schedule:
   period = \"20 Hz\"
   deadline = \"10 ms\"
 
-Exit status: 0 when all deadlines are met, 1 when one is not or the file is no schedule, 2 when the
-command line is wrong.";
+Exit status: 0 when all deadlines are met and all links have room, 1 when not or the file is no
+schedule, 2 when the command line is wrong.";

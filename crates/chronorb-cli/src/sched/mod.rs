@@ -4,6 +4,7 @@ mod assign;
 mod check;
 mod explain;
 mod learn;
+mod links;
 mod page;
 mod plan;
 mod progress;
@@ -32,7 +33,8 @@ pub(crate) enum SchedCommand {
     /// Find out whether all operations of a schedule meet their deadlines.
     ///
     /// Shows for each operation its priority, the longest time until it ends, and the time that is
-    /// left until its deadline; for what is late, the values that would fit. Does not depend on
+    /// left until its deadline; for what is late, the values that would fit. Checks links with an
+    /// interface as an ORB does at its start, with the headers of all packets. Does not depend on
     /// this machine: the schedule can be for another one.
     #[command(after_help = check::EXAMPLES)]
     Check(CheckArguments),
@@ -40,7 +42,7 @@ pub(crate) enum SchedCommand {
     /// Assign priorities, bands and lanes, and write them as a lock file.
     ///
     /// The lock file is the same for the same schedule, and is written only if all deadlines are
-    /// met. Programs start from it.
+    /// met and all links have room. Programs start from it.
     #[command(after_help = assign::EXAMPLES)]
     Assign(AssignArguments),
 

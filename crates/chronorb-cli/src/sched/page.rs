@@ -7,7 +7,7 @@ use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, StepWork, Time, reada
 use super::check::Verdict;
 use super::reason::late_text;
 use super::simulate::{Run, periods, synchronous};
-use super::text::{factor, response};
+use super::text::{factor, remedies, response};
 use super::words::{percent, step_name};
 
 /// Returns the page of an analysis.
@@ -17,11 +17,17 @@ pub(super) fn of_verdict(
     assignment: &Assignment,
     verdict: &Verdict,
 ) -> Document {
-    let lead = if assignment.analysis.feasible {
+    let lead = if verdict.fits() {
         format!(
             "All {} operations meet their deadlines. All times can grow by the factor {}.",
             schedule.operations.len(),
             factor(verdict.factor)
+        )
+    } else if assignment.analysis.feasible {
+        format!(
+            "All {} operations meet their deadlines, but {} classes of messages have no room.",
+            schedule.operations.len(),
+            verdict.links.refused.len(),
         )
     } else {
         format!(
@@ -33,13 +39,21 @@ pub(super) fn of_verdict(
     };
     let late = verdict.late.iter();
     let late = late.map(|it| format!("Late: {}", late_text(schedule, assignment, it)));
-    let remedies = verdict.remedies.texts(schedule).into_iter();
+    let messages = verdict.late_messages.iter();
+    let messages = messages.map(|it| format!("Late: {}", it.text()));
+    let refused = verdict.links.refused.iter();
+    let refused = refused.map(|it| format!("Refused: {}", it.text()));
+    let remedies = remedies(schedule, verdict).into_iter();
     let remedies = remedies.map(|text| format!("Remedy: {text}"));
     let bounds = (!assignment.analysis.feasible).then_some(
         "The responses are bounds if late jobs go on after their deadlines. A response without a \
          bar has no bound.",
     );
-    let caveats = late.chain(remedies).chain(bounds.map(str::to_owned));
+    let caveats = late
+        .chain(messages)
+        .chain(refused)
+        .chain(remedies)
+        .chain(bounds.map(str::to_owned));
     let page = Document::new(format!("Schedule {file}"))
         .lead(lead)
         .caveats(caveats)

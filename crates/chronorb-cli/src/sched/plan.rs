@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::check::{refuse_late, verdict};
+use super::check::require_fit;
 use super::source::{SchedCommandError, assign, print, read};
-use super::text;
 
 #[derive(Args, Debug)]
 pub(crate) struct NodePlanArguments {
@@ -23,11 +22,7 @@ pub(crate) fn run(arguments: &NodePlanArguments) -> Result<(), SchedCommandError
     let file = &arguments.file;
     let schedule = read(file)?;
     let assignment = assign(file, &schedule)?;
-    if !assignment.analysis.feasible {
-        let verdict = verdict(file, &schedule, &assignment)?;
-        print(&text::verdict(&schedule, &assignment, &verdict))?;
-        return refuse_late(&verdict);
-    }
+    require_fit(file, &schedule, &assignment, false)?;
     let lock = assignment.lock_file(&schedule);
     let nodes: Vec<_> = lock.interfaces.iter().map(|it| it.node.as_str()).collect();
     let node = match (&arguments.node, nodes.as_slice()) {
@@ -59,5 +54,5 @@ Examples:
   chronorb sched plan mission.toml --node server > server.plan.toml
   chronorb rio plan server.plan.toml
 
-Exit status: 0 when the plan is printed; 1 when a deadline is missed, the file is no schedule or the
-node has no interface; 2 when the command line is wrong.";
+Exit status: 0 when the plan is printed; 1 when a deadline is missed, a link has no room, the file
+is no schedule or the node has no interface; 2 when the command line is wrong.";

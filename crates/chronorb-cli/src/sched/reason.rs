@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use chronorb_sched::{BILLION, Response};
+use chronorb_sched::{BILLION, Response, Step};
 use chronorb_schedule::{Assignment, PriorityRule, Schedule, Time, readable_time};
 
 use super::progress::with_progress;
@@ -29,6 +29,49 @@ impl Late {
             deadline: result.deadline,
             reason: Reason::of(schedule, assignment, operation),
         }
+    }
+}
+
+/// A message that is late although all operations of its transaction are on time.
+#[derive(Debug)]
+pub(super) struct LateMessage {
+    name: String,
+    response: Response,
+    deadline: Time,
+}
+
+impl LateMessage {
+    /// Returns the late messages of transactions without a late operation.
+    pub(super) fn all(schedule: &Schedule, assignment: &Assignment) -> Vec<Self> {
+        let sets = &assignment.task_sets.transactions;
+        let mut late = Vec::new();
+        for (number, (named, result)) in
+            (sets.iter().zip(&assignment.analysis.transactions)).enumerate()
+        {
+            let steps = named.transaction.steps.iter().zip(&result.steps);
+            let deadline = |step: &Step| step.deadline.unwrap_or(named.transaction.deadline);
+            let own = steps
+                .enumerate()
+                .filter_map(|(position, (step, response))| {
+                    let deadline = deadline(step);
+                    (!response.meets(deadline)).then_some((position, *response, deadline))
+                });
+            let own: Vec<_> = own.collect();
+            if own.iter().any(|it| named.works[it.0].executed().is_some()) {
+                continue;
+            }
+            late.extend(own.into_iter().map(|(position, response, deadline)| Self {
+                name: step_name(schedule, assignment, (number, position)),
+                response,
+                deadline,
+            }));
+        }
+        late
+    }
+
+    /// Returns the message, and by how much it is late.
+    pub(super) fn text(&self) -> String {
+        late_by(&self.name, self.response, self.deadline)
     }
 }
 
@@ -103,15 +146,7 @@ pub(super) fn late_text(schedule: &Schedule, assignment: &Assignment, late: &Lat
     let name = &schedule.operations[late.operation].name;
     let resource = |resource: &usize| &assignment.task_sets.resources[*resource].name;
     let why = match &late.reason {
-        Reason::Deadline => {
-            let response = late.response.time().unwrap_or(Time::MAX);
-            return format!(
-                "{name}: it can take {}, {} more than its deadline of {}",
-                readable_time(response),
-                readable_time(response.saturating_sub(late.deadline)),
-                readable_time(late.deadline),
-            );
-        }
+        Reason::Deadline => return late_by(name, late.response, late.deadline),
         Reason::Overload { resource: at, used } => format!(
             "it and more urgent work use {} of {}, {} more than it has",
             percent(*used),
@@ -127,6 +162,18 @@ pub(super) fn late_text(schedule: &Schedule, assignment: &Assignment, late: &Lat
         }
     };
     format!("{name}: its response has no bound: {why}")
+}
+
+fn late_by(name: &str, response: Response, deadline: Time) -> String {
+    let Some(response) = response.time() else {
+        return format!("{name}: its response has no bound");
+    };
+    format!(
+        "{name}: it can take {}, {} more than its deadline of {}",
+        readable_time(response),
+        readable_time(response.saturating_sub(deadline)),
+        readable_time(deadline),
+    )
 }
 
 /// Changes with which a schedule would fit that does not.

@@ -96,10 +96,10 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), SchedCommandError
     }
     match missed(&run) {
         0 => Ok(()),
-        1 => Err(SchedCommandError::Late(
+        1 => Err(SchedCommandError::Unfit(
             "1 job misses its deadline".to_owned(),
         )),
-        n => Err(SchedCommandError::Late(format!(
+        n => Err(SchedCommandError::Unfit(format!(
             "{n} jobs miss their deadlines"
         ))),
     }

@@ -19,7 +19,7 @@ pub(crate) enum SchedCommandError {
     #[error("{}: {error}", file.display())]
     Analysis { file: PathBuf, error: ScheduleError },
     #[error("the schedule does not fit: {0}")]
-    Late(String),
+    Unfit(String),
     #[error("{0}")]
     Argument(String),
     #[error("{}: the file cannot be written: {error}", file.display())]

@@ -7,7 +7,7 @@ use chronorb_schedule::{Assignment, FACTOR_UNIT, PriorityRule, Schedule, Time, r
 use serde_json::{Value, json};
 
 use super::check::Verdict;
-use super::reason::{late_text, rule_word};
+use super::reason::{LateMessage, late_text, rule_word};
 use super::words::percent;
 
 /// Renders a verdict for people.
@@ -59,18 +59,37 @@ pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Ve
         let late = late_text(schedule, assignment, late);
         let _ = write!(text, "\nlate: {late}");
     }
-    if assignment.analysis.feasible {
-        text.push_str("\nfits: all deadlines are met");
-        return text;
+    for message in &verdict.late_messages {
+        let _ = write!(text, "\nlate: {}", message.text());
     }
-    for remedy in verdict.remedies.texts(schedule) {
+    for refused in &verdict.links.refused {
+        let _ = write!(text, "\nrefused: {}", refused.text());
+    }
+    for remedy in remedies(schedule, verdict) {
         let _ = write!(text, "\nremedy: {remedy}");
+    }
+    if verdict.fits() {
+        text.push_str("\nfits: all deadlines are met");
+    }
+    if assignment.analysis.feasible {
+        return text;
     }
     text.push_str(
         "\nThe responses hold for jobs that go on after their deadlines. `chronorb sched explain` \
          shows the parts of each.",
     );
     text
+}
+
+/// Returns a sentence for each change that would fit.
+pub(super) fn remedies(schedule: &Schedule, verdict: &Verdict) -> Vec<String> {
+    let mut texts = if verdict.late.is_empty() && verdict.late_messages.is_empty() {
+        Vec::new()
+    } else {
+        verdict.remedies.texts(schedule)
+    };
+    texts.extend(verdict.links.remedies());
+    texts
 }
 
 fn operations(schedule: &Schedule, assignment: &Assignment) -> String {
@@ -225,18 +244,39 @@ pub(super) fn verdict_object(
     let deadlines = verdict.remedies.deadlines.iter();
     let deadlines =
         deadlines.map(|(name, time)| json!({ "transaction": name, "deadline_ns": time }));
+    let late_messages = verdict.late_messages.iter().map(LateMessage::text);
+    let refused = verdict.links.refused.iter().map(|it| {
+        json!({
+            "link": it.link,
+            "node": it.node,
+            "interface": it.interface,
+            "class": it.class,
+            "operations": it.operations,
+            "reason": it.reason,
+            "text": it.text(),
+        })
+    });
+    let rates = verdict.links.rates.iter();
+    let rates = rates.map(|(link, rate)| json!({ "link": link, "bits_per_s": rate }));
+    let packet_costs = verdict.links.packet_costs.iter();
+    let packet_costs =
+        packet_costs.map(|(link, cost)| json!({ "link": link, "packet_cost_ns": cost }));
     json!({
         "version": 1,
-        "fits": assignment.analysis.feasible,
+        "fits": verdict.fits(),
         "factor": verdict.factor as f64 / FACTOR_UNIT as f64,
         "bottleneck": verdict.bottleneck.map(|operation| &schedule.operations[operation].name),
         "resources": resources.collect::<Vec<_>>(),
         "operations": operations.collect::<Vec<_>>(),
         "late": late.collect::<Vec<_>>(),
+        "late_messages": late_messages.collect::<Vec<_>>(),
+        "refused": refused.collect::<Vec<_>>(),
         "remedies": {
             "wcets": wcets,
             "priorities": rules.collect::<Vec<_>>(),
             "deadlines": deadlines.collect::<Vec<_>>(),
+            "rates": rates.collect::<Vec<_>>(),
+            "packet_costs": packet_costs.collect::<Vec<_>>(),
         },
         "notes": schedule.notes,
     })

@@ -255,6 +255,130 @@ fn plan_prints_what_rio_plan_admits() {
     assert!(stderr(&without).contains("no link has an interface"));
 }
 
+/// A schedule that meets all deadlines, on a link that has no room for the headers of its packets.
+const NARROW: &str = r#"
+    [[node]]
+    name = "server"
+    [[node]]
+    name = "client"
+    [[link]]
+    name = "lan"
+    rate = "1 Mbit"
+    interface = { server = "eth0", client = "eth1" }
+    packet_cost = "20 us"
+    [[operation]]
+    name = "Map::draw"
+    node = "server"
+    wcet = "100 us"
+    [[operation]]
+    name = "Desk::update"
+    node = "client"
+    wcet = "100 us"
+    period = "500 Hz"
+    calls = { operation = "Map::draw", request = 40, reply = 40 }
+"#;
+
+#[test]
+fn check_refuses_links_that_an_orb_would_refuse_at_its_start() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("narrow.toml");
+    fs::write(&file, NARROW).expect("there is room");
+    let checked = sched("check", &file, &[]);
+    assert_eq!(checked.status.code(), Some(1));
+    let told = stderr(&checked);
+    assert!(told.contains("2 classes of messages are refused"), "{told}");
+    let text = stdout(&checked);
+    assert!(!text.contains("late:"), "{text}");
+    for node in [
+        "interface eth0 of node server",
+        "interface eth1 of node client",
+    ] {
+        let refused = format!("refused: link lan, {node}: class lan-");
+        assert!(text.contains(&refused), "{text}");
+    }
+    assert!(
+        text.contains("(messages of Map::draw): it wants 1.23 Mbit/s"),
+        "{text}"
+    );
+
+    let report = json(&sched("check", &file, &["--json"]));
+    assert_eq!(report["fits"], false);
+    assert_eq!(report["late"], serde_json::json!([]));
+    assert_eq!(report["refused"][0]["reason"], "network");
+    assert_eq!(report["refused"][0]["operations"][0], "Map::draw");
+    // Neither is a lock file written, nor a plan printed.
+    for command in ["assign", "plan"] {
+        let refused = sched(command, &file, &[]);
+        assert_eq!(refused.status.code(), Some(1), "{command}");
+        assert!(stdout(&refused).contains("refused: link lan"), "{command}");
+    }
+    assert!(!file.with_extension("rt.lock").exists());
+
+    // The rate that would fit is the least one that does.
+    let rate = &report["remedies"]["rates"][0]["bits_per_s"];
+    let rate = rate.as_u64().expect("a rate that fits");
+    for (rate, code) in [(rate, 0), (rate - 1, 1)] {
+        let text = NARROW.replace("1 Mbit", &format!("{rate} bit"));
+        fs::write(&file, text).expect("there is room");
+        let checked = sched("check", &file, &[]);
+        assert_eq!(checked.status.code(), Some(code), "{}", stdout(&checked));
+    }
+}
+
+#[test]
+fn check_tells_the_cost_of_a_packet_that_processors_have_time_for() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("busy.toml");
+    let busy = NARROW.replace("1 Mbit", "10 Mbit").replace("20 us", "1 ms");
+    fs::write(&file, &busy).expect("there is room");
+    let report = json(&sched("check", &file, &["--json"]));
+    assert_eq!(report["fits"], false);
+    assert_eq!(report["remedies"]["rates"], serde_json::json!([]));
+    let cost = &report["remedies"]["packet_costs"][0]["packet_cost_ns"];
+    let cost = cost.as_u64().expect("a cost that fits");
+    for (cost, code) in [(cost, 0), (cost + 1, 1)] {
+        let text = busy.replace("\"1 ms\"", &format!("\"{cost} ns\""));
+        fs::write(&file, text).expect("there is room");
+        let checked = sched("check", &file, &[]);
+        assert_eq!(checked.status.code(), Some(code), "{}", stdout(&checked));
+    }
+}
+
+#[test]
+fn check_refuses_a_schedule_of_which_only_a_message_is_late() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("message.toml");
+    let text = r#"
+        [[node]]
+        name = "a"
+        [[node]]
+        name = "b"
+        [[link]]
+        name = "lan"
+        rate = "8 Mbit"
+        [[operation]]
+        name = "A::read"
+        node = "a"
+        wcet = "1 ms"
+        [[operation]]
+        name = "B::write"
+        node = "b"
+        wcet = "1 ms"
+        [[transaction]]
+        name = "copy"
+        period = "10 ms"
+        deadline = "3 ms"
+        steps = ["A::read", "B::write", { link = "lan", message = 2000 }]
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let checked = sched("check", &file, &[]);
+    assert_eq!(checked.status.code(), Some(1), "{}", stdout(&checked));
+    assert!(stderr(&checked).contains("1 message is late"));
+    let late = "late: copy / message: it can take 4 ms, 1 ms more than its deadline of 3 ms";
+    assert!(stdout(&checked).contains(late), "{}", stdout(&checked));
+    assert_eq!(sched("assign", &file, &[]).status.code(), Some(1));
+}
+
 /// Returns the first block of a language in a page of the book.
 fn block(page: &str, language: &str) -> String {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
