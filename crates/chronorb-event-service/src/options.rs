@@ -166,7 +166,8 @@ pub struct ChannelLimits {
     pub observers: usize,
     /// The publications of a supplier. More are `BAD_PARAM`. By default 1,024.
     pub publications: usize,
-    /// The greatest queue that a consumer may state. A greater one is `BAD_PARAM`. By default 4,096.
+    /// The greatest queue that a consumer may state. A greater one is `BAD_PARAM`. By default
+    /// 4,096.
     pub queue: usize,
     /// The longest time for which a consumer may make suppliers wait. A longer one is `BAD_PARAM`.
     /// By default none, so that no consumer can delay others.

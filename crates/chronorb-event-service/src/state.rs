@@ -90,7 +90,7 @@ pub(crate) enum EndCause {
     Failure(SystemException),
     /// The client did not connect in time.
     Unused,
-    /// Its queue overflowed, and that is its policy.
+    /// The client's queue overflowed, and that is its policy.
     Overflow,
 }
 
@@ -248,7 +248,9 @@ impl Channel {
                     record.connection = Some(before);
                     return Err(refused(number, &error).into());
                 }
-                let lost = before.consumer.lost.load(Ordering::Relaxed);
+                // What waits in its outbox goes with it.
+                let waiting = before.consumer.waiting() as u64;
+                let lost = before.consumer.lost.load(Ordering::Relaxed) + waiting;
                 self.totals.lost.fetch_add(lost, Ordering::Relaxed);
                 (before.subscription, Some(before.is_gateway))
             }

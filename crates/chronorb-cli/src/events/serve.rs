@@ -60,7 +60,8 @@ struct OptionArguments {
     lanes: Vec<Priority>,
 
     /// Let so many events wait for a consumer that is too slow, and then drop the oldest, unless it
-    /// states its own queue. Without it a push waits for the consumer's connection, up to --push-timeout.
+    /// states its own queue. Without it a push waits for the consumer's connection, up to
+    /// --push-timeout.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     outbox: Option<u32>,
 

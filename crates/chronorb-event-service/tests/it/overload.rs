@@ -23,7 +23,7 @@ use crate::support::{
     event,
 };
 
-/// What a consumer got: the type of an event, or the number of lost ones.
+/// A note of a consumer: the type of an event, or the number of lost ones.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Note {
     Type(i32),
