@@ -213,7 +213,7 @@ impl Channel {
     ) -> Result<(), ConnectFailure> {
         let consumer = consumer.ok_or(BAD_PARAM)?;
         let filter = self.filter(number, qos)?;
-        let record = |clients: &mut Clients| {
+        let record = |clients: &Clients| {
             let record = clients.consumers.get(&number).ok_or(GONE)?;
             let is_taken = record.connection.is_some() && !self.options.consumer_reconnect;
             if is_taken {
@@ -221,7 +221,7 @@ impl Channel {
             }
             Ok(record.queue)
         };
-        let queue = record(&mut self.clients.lock())?;
+        let queue = record(&self.clients.lock())?;
         let lane = self.lane_of(qos);
         let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
         let outboxes = outboxes.map(|(thread, limits)| OutboxSource {
@@ -236,7 +236,7 @@ impl Channel {
         let handle = ConsumerHandle(consumer.clone());
 
         let mut clients = self.clients.lock();
-        record(&mut clients)?;
+        record(&clients)?;
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
         let (subscription, before) = match record.connection.take() {
             None => {

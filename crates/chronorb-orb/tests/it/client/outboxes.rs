@@ -261,9 +261,8 @@ fn an_owner_is_called_when_there_is_room_again() {
     assert!(!stuck.outbox.has_room(1), "its octets are the bound");
     assert_eq!(stuck.put(1), Ok(Delivery::Waits));
     assert!(!stuck.outbox.has_room(usize::MAX));
-    assert_eq!(calls.get(), 0, "nothing was taken");
-    stuck.read(before + 2);
-    while !stuck.outbox.has_room(1) {
+    stuck.read(before + 1);
+    loop {
         let seen = calls.get();
         if stuck.outbox.has_room(1) {
             break;
