@@ -63,22 +63,13 @@ impl Default for ChannelOptions {
 }
 
 /// A lane of a channel.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LaneOptions {
     /// The CORBA priority of its thread and of its pushes. `None` is ordinary scheduling.
     pub priority: Option<Priority>,
     /// The queue of each consumer of the lane that states none, without
     /// [`outboxes`](ChannelOptions::outboxes).
     pub queue: QueueOptions,
-}
-
-impl Default for LaneOptions {
-    fn default() -> Self {
-        Self {
-            priority: None,
-            queue: QueueOptions::default(),
-        }
-    }
 }
 
 /// The queue of a consumer on a lane.
