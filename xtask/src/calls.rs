@@ -51,10 +51,17 @@ impl Case {
             Transport::Collocated => &[Side::Client],
         }
     }
+
+    /// Whether other ORBs have it too.
+    pub(crate) fn is_common(&self) -> bool {
+        !matches!(self.operation, "deadline" | "segment")
+    }
 }
 
-pub(crate) const CASES: [Case; 9] = [
+pub(crate) const CASES: [Case; 11] = [
     Case::new("octet", "octet", Transport::Tcp),
+    Case::new("octet-deadline", "deadline", Transport::Tcp),
+    Case::new("octet-segment", "segment", Transport::Tcp),
     Case::new("octet-unix", "octet", Transport::Unix),
     Case::new("octet-guarded", "octet", Transport::Guarded),
     Case::new("oneway", "oneway", Transport::Tcp),

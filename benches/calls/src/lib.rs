@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use chronorb::data::Any;
 use chronorb::prelude::*;
+use chronorb::rtcorba::{ConstraintGuard, TimeConstraint};
+use chronorb::rtscheduling::SegmentGuard;
 use idl::calls::{Echo, EchoServant, Sample};
 
 /// Bursts of calls that are made before any is counted or timed, each followed by [`PAUSE`].
@@ -114,6 +116,10 @@ impl Pace {
 pub enum Operation {
     /// An octet, and a 32-bit integer as the reply.
     Octet,
+    /// The same with a deadline, which each request carries.
+    OctetByDeadline,
+    /// The same within a scheduling segment: each request carries a distributable thread.
+    OctetInSegment,
     /// An octet without a reply.
     Oneway,
     /// Ten structs of fixed size, both ways.
@@ -127,8 +133,10 @@ pub enum Operation {
 }
 
 /// The names of the operations, as the command line has them.
-const OPERATIONS: [(&str, Operation); 6] = [
+const OPERATIONS: [(&str, Operation); 8] = [
     ("octet", Operation::Octet),
+    ("deadline", Operation::OctetByDeadline),
+    ("segment", Operation::OctetInSegment),
     ("oneway", Operation::Oneway),
     ("structs", Operation::Structs),
     ("string", Operation::Text),
@@ -157,6 +165,37 @@ impl FromStr for Operation {
         known
             .map(|(_, operation)| *operation)
             .ok_or_else(|| UnknownOperation(name.to_owned()))
+    }
+}
+
+/// The conditions under which the calls of an operation are made, as long as this lives.
+#[derive(Debug)]
+pub enum Conditions {
+    /// None in particular.
+    Usual,
+    /// The calls have a deadline.
+    Deadline(ConstraintGuard),
+    /// The calls are made within a segment.
+    Segment(SegmentGuard),
+}
+
+impl Operation {
+    /// Gives the calling thread the conditions of the operation.
+    ///
+    /// # Errors
+    ///
+    /// Those of beginning a segment.
+    pub fn enter(self, orb: &Orb) -> Result<Conditions, Box<dyn std::error::Error>> {
+        Ok(match self {
+            Self::OctetByDeadline => {
+                let constraint = TimeConstraint::within(DEADLINE);
+                Conditions::Deadline(orb.rt_current().constrain(constraint))
+            }
+            Self::OctetInSegment => {
+                Conditions::Segment(orb.scheduling_current().segment("calls", None, None)?)
+            }
+            _ => Conditions::Usual,
+        })
     }
 }
 
@@ -212,7 +251,9 @@ impl Caller {
     pub fn call(&mut self, operation: Operation) -> Result<(), Box<dyn std::error::Error>> {
         let scope = &mut self.scope;
         let same = match operation {
-            Operation::Octet => self.echo.cube(OCTET)? == i32::from(OCTET).pow(3),
+            Operation::Octet | Operation::OctetByDeadline | Operation::OctetInSegment => {
+                self.echo.cube(OCTET)? == i32::from(OCTET).pow(3)
+            }
             Operation::Oneway => {
                 self.echo.notice(OCTET)?;
                 if let Some(pace) = &self.pace {
@@ -236,6 +277,8 @@ impl Caller {
     }
 }
 
+/// Longer than any run.
+const DEADLINE: Duration = Duration::from_secs(3600);
 /// Room for replies, in bytes.
 const ARENA: usize = 4096;
 const OCTET: u8 = 7;

@@ -58,6 +58,7 @@ impl<'a> Cdr<'a> for ServiceContext<'a> {
         e.write_octet_seq(self.data)
     }
 
+    #[inline]
     fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         Ok(Self {
             id: d.read_u32()?,

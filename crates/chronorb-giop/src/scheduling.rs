@@ -2,8 +2,6 @@
 
 use chronorb_cdr::{CdrError, Endian};
 
-use crate::encapsulation::Reader;
-
 /// The content of the context [`SCHEDULING`](crate::contexts::SCHEDULING): deadline, urgency, and
 /// distributable thread of a request.
 ///
@@ -145,9 +143,9 @@ impl SchedulingContext {
         data[40..48].copy_from_slice(&execution.to_ne_bytes());
     }
 
-    /// Whether the octets begin as [`encode`](Self::encode) does.
-    pub const fn has_head(data: &[u8; Self::LEN]) -> bool {
-        data[0] == Endian::NATIVE.is_little() as u8 && data[1] == VERSION
+    /// Whether it belongs to a distributable thread.
+    pub const fn has_thread(&self) -> bool {
+        u128::from_ne_bytes(self.guid) != 0
     }
 
     /// Reads the content, in either byte order. It is `None` if the content has another version,
@@ -157,41 +155,48 @@ impl SchedulingContext {
     /// [`CdrError::EndOfData`] for a content that is too short, [`CdrError::LengthOverflow`] for
     /// one that is too long.
     pub fn decode(data: &[u8]) -> Result<Option<Self>, CdrError> {
-        let mut head = Reader::new(data)?;
-        if head.read_u8()? != VERSION {
+        let [order, version, ..] = data else {
+            return Err(CdrError::EndOfData);
+        };
+        if *version != VERSION {
             return Ok(None);
         }
-        if data.len() > Self::LEN {
-            return Err(CdrError::LengthOverflow);
-        }
-        let data: &[u8; Self::LEN] = data.try_into().map_err(|_| CdrError::EndOfData)?;
-        let bits = head.read_u16()?;
+        let content: &[u8; Self::LEN] = match data.try_into() {
+            Ok(content) => content,
+            Err(_) if data.len() > Self::LEN => return Err(CdrError::LengthOverflow),
+            Err(_) => return Err(CdrError::EndOfData),
+        };
+        Ok(Some(if Endian::from_flag(*order != 0) == Endian::NATIVE {
+            Self::read(content)
+        } else {
+            Self::read(&in_other_order(content))
+        }))
+    }
+
+    /// Reads the content in the byte order of this machine.
+    #[inline]
+    fn read(data: &[u8; Self::LEN]) -> Self {
+        let bits = u16::from_ne_bytes(field(data, 2));
         let has = |flag| bits & flag != 0;
-        let criticality = head.read_i16()?;
-        let importance = head.read_i16()?;
-        let mut guid = [0; 16];
-        guid.copy_from_slice(&data[8..24]);
-        let mut times = Reader::at(data, 24, Endian::from_flag(data[0] != 0));
-        let relative = times.read_u64()?.cast_signed();
-        let tai = times.read_u64()?;
-        let execution = times.read_u64()?;
-        let uncertainty = times.read_u32()?;
-        let hops = times.read_u16()?;
-        let discipline = SchedulingDiscipline::from_number(times.read_u16()?);
-        let absolute = AbsoluteDeadline { tai, uncertainty };
-        Ok(Some(Self {
+        let relative = i64::from_ne_bytes(field(data, 24));
+        let absolute = AbsoluteDeadline {
+            tai: u64::from_ne_bytes(field(data, 32)),
+            uncertainty: u32::from_ne_bytes(field(data, 48)),
+        };
+        let discipline = u16::from_ne_bytes(field(data, 54));
+        Self {
             relative: has(flags::RELATIVE).then_some(relative),
             absolute: has(flags::ABSOLUTE).then_some(absolute),
-            execution,
-            criticality,
-            importance,
-            guid,
-            discipline,
-            hops,
+            execution: u64::from_ne_bytes(field(data, 40)),
+            criticality: i16::from_ne_bytes(field(data, 4)),
+            importance: i16::from_ne_bytes(field(data, 6)),
+            guid: field(data, 8),
+            discipline: SchedulingDiscipline::from_number(discipline),
+            hops: u16::from_ne_bytes(field(data, 52)),
             begins_thread: has(flags::BEGINS_THREAD),
             cancelled: has(flags::CANCELLED),
             monitored: has(flags::MONITORED),
-        }))
+        }
     }
 
     /// Returns the time to the deadline, in nanoseconds, or `None` without a deadline.
@@ -225,6 +230,37 @@ impl SchedulingDiscipline {
         })
     }
 }
+
+/// The octets of a field of the content.
+#[inline]
+fn field<const N: usize>(data: &[u8; SchedulingContext::LEN], at: usize) -> [u8; N] {
+    let mut octets = [0; N];
+    octets.copy_from_slice(&data[at..at + N]);
+    octets
+}
+
+/// Returns a content with its numbers in the other byte order.
+#[cold]
+fn in_other_order(data: &[u8; SchedulingContext::LEN]) -> [u8; SchedulingContext::LEN] {
+    let mut swapped = *data;
+    for (at, len) in NUMBERS {
+        swapped[at..at + len].reverse();
+    }
+    swapped
+}
+
+/// The positions of the numbers of the content, and their octets.
+const NUMBERS: [(usize, usize); 9] = [
+    (2, 2),
+    (4, 2),
+    (6, 2),
+    (24, 8),
+    (32, 8),
+    (40, 8),
+    (48, 4),
+    (52, 2),
+    (54, 2),
+];
 
 /// The version of the content.
 const VERSION: u8 = 1;

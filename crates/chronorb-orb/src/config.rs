@@ -186,6 +186,13 @@ pub struct OrbConfig {
     /// `-ORBClockSkew` (milliseconds, or `off`): the allowance for the difference of clocks. A
     /// server does not serve a request whose end time passed longer ago; `None` to serve all.
     pub clock_skew: Option<Duration>,
+    /// `-ORBClockUncertainty` (microseconds, or `off`): the greatest error of this machine's
+    /// `CLOCK_TAI`. Requests then carry [deadlines](crate::rtcorba::TimeConstraint) by that clock
+    /// too, and those that arrive so count; `None` for the time that is left alone.
+    pub clock_uncertainty: Option<Duration>,
+    /// `-ORBClockCorrection` (microseconds, perhaps negative): what has to be added to this
+    /// machine's `CLOCK_TAI`, as 37 seconds where the kernel does not know the leap seconds.
+    pub clock_correction: i64,
     /// `-ORBOrderedConnections`: whether the requests of a connection are served one at a time, in
     /// the order of arrival, as by a server with one thread. Those of different connections are
     /// served beside each other all the same.
@@ -319,6 +326,8 @@ impl Default for OrbConfig {
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             clock_skew: Some(Duration::from_millis(100)),
+            clock_uncertainty: None,
+            clock_correction: 0,
             ordered_connections: false,
             lane_order: LaneOrder::Fifo,
             dynamic_thread_idle_timeout: Duration::from_secs(60),

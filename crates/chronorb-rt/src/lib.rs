@@ -24,6 +24,7 @@
 //! | ownership without waiting, and without lost wake-ups | [`Baton`] |
 //! | busy and idle threads of a lane, and its backlog | [`WorkerSet`] |
 //! | threads that wait at one source of work while others wait for all | [`SourceAffinity`] |
+//! | activities that other threads find, cancel and wake | [`Cancellable`] |
 //! | a state that threads wait on | [`Gate`] |
 //! | bounded polling that starves no other thread | [`poll_for`], [`poll_unless_contended`] |
 //! | a short wait for a thread that sends no wake-up | [`Backoff`] |
@@ -81,6 +82,7 @@ pub use sched::thread::{
     stack_bottom,
 };
 pub use sync::baton::{Baton, BatonGuard, ReleaseOutcome};
+pub use sync::cancellable::{Activity, Cancellable};
 pub use sync::gate::Gate;
 pub use sync::kick::{Kick, epoll_wait_or_kick};
 pub use sync::observer::{SyncObserver, observe_synchronisation};
@@ -94,5 +96,5 @@ pub use table::epoch;
 pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};
 pub use time::backoff::Backoff;
-pub use time::clock::{Deadline, Monotonic, sleep_until, thread_cpu_time};
+pub use time::clock::{Deadline, Monotonic, sleep_until, tai, thread_cpu_time};
 pub use time::spin::{poll_for, poll_unless_contended, prepare_to_poll};

@@ -1,5 +1,6 @@
-//! All interleavings of the tables that readers enter without a lock, and of the baton, by the
-//! model checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
+//! All interleavings of the tables that readers enter without a lock, of the baton, of worker sets
+//! and of cancellations, by the model checker:
+//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
 #![cfg(loom)]
 
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    AffineThread, Baton, Bounds, Full, HashIndex, Key, Monotonic, OfferOutcome, Rank,
+    AffineThread, Baton, Bounds, Cancellable, Full, HashIndex, Key, Monotonic, OfferOutcome, Rank,
     ReleaseOutcome, RemoveOutcome, SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
 };
 use loom::sync::atomic::AtomicBool;
@@ -763,3 +764,80 @@ fn whoever_is_called_notices_it_before_the_next_wait() {
         assert!(stays.leave(&stayer, 0));
     });
 }
+
+/// The owner waits for what only a cancellation ends; the canceller finds it by its name.
+#[test]
+fn a_cancellation_ends_a_wait_or_is_seen_before_it() {
+    loom::model(|| {
+        let place = Arc::new(Cancellable::new());
+        let woken = Arc::new(AtomicBool::new(false));
+        place.set_wait(Arc::clone(&woken));
+        let activity = place.begin(1, NAME);
+        let canceller = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                let found = place.find(NAME).expect("it has not ended");
+                assert!(place.cancel(found, |woken| woken.store(true, Relaxed)));
+            })
+        };
+        if place.begin_wait() {
+            canceller.join().unwrap();
+            assert!(woken.load(Relaxed), "it waits for ever");
+        } else {
+            canceller.join().unwrap();
+            assert!(!woken.load(Relaxed), "it does not wait");
+        }
+        place.end_wait();
+        assert!(place.is_cancelled(activity));
+    });
+}
+
+#[test]
+fn nothing_is_interrupted_after_the_end_of_a_wait() {
+    loom::model(|| {
+        let place = Arc::new(Cancellable::new());
+        // Reads of the next wait, which nothing may interrupt.
+        let is_over = Arc::new(AtomicBool::new(false));
+        place.set_wait(Arc::clone(&is_over));
+        let activity = place.begin(1, NAME);
+        let canceller = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                place.cancel(activity, |is_over| {
+                    assert!(!is_over.load(Relaxed), "the wait is over");
+                });
+            })
+        };
+        // A wait that may not begin ends alike.
+        let _may_wait = place.begin_wait();
+        place.end_wait();
+        is_over.store(true, Relaxed);
+        canceller.join().unwrap();
+    });
+}
+
+#[test]
+fn a_cancellation_by_name_marks_no_other_activity() {
+    loom::model(|| {
+        let place = Arc::new(Cancellable::<()>::new());
+        let first = place.begin(1, NAME);
+        let canceller = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                let found = place.find(NAME)?;
+                assert_eq!(found, first, "the other one has another name");
+                Some(place.cancel(found, |()| panic!("it does not wait")))
+            })
+        };
+        place.end(first);
+        let second = place.begin(2, OTHER_NAME);
+        canceller.join().unwrap();
+        assert!(!place.is_cancelled(second));
+        assert_eq!(place.find(OTHER_NAME), Some(second));
+        assert_eq!(place.find(NAME), None);
+    });
+}
+
+const NAME: [u64; 3] = [1, 2, 3];
+/// A name that has two words of the other one.
+const OTHER_NAME: [u64; 3] = [1, 2, 4];

@@ -120,6 +120,7 @@ fn count(options: &Options<'_>, omniorb: Option<&Programs>) -> Result<(), Failur
             eprintln!("counting {}, {side}", case.name);
             let profile = callgrind::per_call(&chronorb, case, side, &folder)?;
             let other = omniorb
+                .filter(|_| case.is_common())
                 .map(|programs| callgrind::per_call(programs, case, side, &folder))
                 .transpose()?;
             if options.functions {

@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err(USAGE.into()),
     };
     let mut caller = Caller::new(&object, pace);
+    let conditions = operation.enter(&orb)?;
     caller.warm_up(operation)?;
     match mode.as_str() {
         "count" => {
@@ -40,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Its reply follows the last oneway on the same connection.
         caller.call(Operation::Octet)?;
     }
+    drop(conditions);
     orb.shutdown(true)?;
     Ok(())
 }

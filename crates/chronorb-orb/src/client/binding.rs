@@ -48,10 +48,7 @@ use crate::object::Object;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
-use crate::rtcorba::policies::{
-    Effective, EndPolicies, POLICY_UNREADABLE, uses_constraints, utc_now,
-};
-use crate::rtcorba::scheduling::is_constrained;
+use crate::rtcorba::policies::{Effective, EndPolicies, POLICY_UNREADABLE, utc_now};
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
@@ -88,10 +85,7 @@ pub(super) struct Binding {
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
     /// Whether the headers of requests that name an object by its key differ only in their ids.
-    /// Those with a time constraint differ in that too.
     pub(super) keeps_headers: bool,
-    /// Whether its calls have a time constraint, which each request carries.
-    pub(super) is_constrained: bool,
     /// The policies about end times, if there are any.
     pub(super) ends: Option<EndPolicies>,
     /// The end times of the present call.
@@ -173,7 +167,7 @@ struct Bindings {
     next_check: u64,
     /// One of the `bindings`, which was used last.
     last: Option<(BindingKey, Rc<Binding>)>,
-    bindings: HashMap<TableKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
+    bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
@@ -206,23 +200,6 @@ impl BindingKey {
             object: object.number(),
             priority,
             kind,
-        }
-    }
-}
-
-/// The key of a binding in the table: calls with a time constraint have one of their own.
-#[derive(Clone, Copy, Eq, Hash, PartialEq)]
-struct TableKey {
-    of_calls: BindingKey,
-    is_constrained: bool,
-}
-
-impl TableKey {
-    /// The key for the calls that this thread makes at present.
-    fn at_present(of_calls: BindingKey) -> Self {
-        Self {
-            of_calls,
-            is_constrained: is_constrained(),
         }
     }
 }
@@ -285,14 +262,11 @@ pub(super) fn bind(
     has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
     let now = begin_call(object.core());
-    let table_key = TableKey::at_present(key);
     let present = BINDINGS.try_with(|all| {
         let all = all.borrow();
-        let last = all.last.as_ref().filter(|(last, binding)| {
-            *last == key && binding.is_constrained == table_key.is_constrained
-        });
+        let last = all.last.as_ref().filter(|(last, _)| *last == key);
         let last = last.map(|(_, binding)| binding);
-        last.or_else(|| all.bindings.get(&table_key)).cloned()
+        last.or_else(|| all.bindings.get(&key)).cloned()
     });
     // The thread is ending, and has dropped its connections already.
     let present = present.map_err(|_| NO_USABLE_PROFILE)?;
@@ -355,7 +329,7 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
     let all = BINDINGS.try_with(|all| {
         let all = all.borrow();
         let bindings = all.bindings.iter();
-        let own = bindings.filter(|(key, _)| key.of_calls.object == object.number());
+        let own = bindings.filter(|(key, _)| key.object == object.number());
         let connections = own.map(|(_, binding)| binding.connection.clone());
         connections.collect::<Vec<_>>()
     });
@@ -366,9 +340,7 @@ pub(super) fn flush_oneways(object: &Object, deadline: Deadline) -> Result<(), F
 
 /// Removes the binding, so that the next call binds anew.
 pub(super) fn forget(key: BindingKey) {
-    let table_key = TableKey::at_present(key);
-    let forgotten =
-        BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&table_key)));
+    let forgotten = BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&key)));
     drop(forgotten);
 }
 
@@ -472,9 +444,7 @@ fn establish_at(
             bindings.collect::<Vec<_>>()
         });
         let last = all.last.replace((key, binding.clone()));
-        let before = all
-            .bindings
-            .insert(TableKey::at_present(key), binding.clone());
+        let before = all.bindings.insert(key, binding.clone());
         if let Some(before) = &before {
             binding.standbys.swap(&before.standbys);
         }
@@ -529,12 +499,9 @@ fn prepare(
         && effective.buffering.is_none()
         && !shares_time
         && core.config.client_idle_timeout.is_none()
-        && core.rt.transform.is_none()
-        && !uses_constraints();
-    let is_constrained = is_constrained();
+        && core.rt.transform.is_none();
     let binding = Binding {
-        keeps_headers: profile.version >= Version::V1_2 && ends.is_none() && !is_constrained,
-        is_constrained,
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
         ends,
         buffering: effective.buffering,
         present_ends: Cell::default(),

@@ -18,7 +18,8 @@ use crate::call::Operation;
 use crate::encoded_body::BodyForm;
 use crate::incident::{Incident, Incidents};
 use crate::object::Object;
-use crate::rtcorba::{ClientPolicy, Priority, SetOverride, SyncScope, scheduling};
+use crate::rtcorba::scheduling::CallConstraint;
+use crate::rtcorba::{ClientPolicy, Priority, SetOverride, SyncScope};
 use crate::scope::{self, Scope};
 
 /// A private connection to an object, for the oneway requests of one operation. It is read by no
@@ -57,7 +58,7 @@ impl OnewayPath {
         let core = object.core();
         core.check_running()?;
         // The header is the same for all requests, so it cannot say how much time is left.
-        let _without = scheduling::suspend();
+        let _without = CallConstraint::none().carry();
         #[cfg(feature = "miop")]
         if object.group().is_some() {
             return Err(NO_FORM);

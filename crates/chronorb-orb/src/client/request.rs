@@ -20,10 +20,9 @@ use super::attempt::{DISCARDED, Outcome};
 use super::binding::Binding;
 use super::connection::ClientConnection;
 use crate::call::Operation;
+use crate::core::Core;
 use crate::gather::{self, OmittedOctets};
 use crate::rtcorba::scheduling;
-#[cfg(feature = "distributable-threads")]
-use crate::rtscheduling::{outgoing, sends_context};
 use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
@@ -45,7 +44,8 @@ pub(super) fn marshal(
     let prepared = if may_be_kept && (!announces || !binding.has_answer(operation)) {
         let form = HeaderForm::of(connection, announces);
         let headers = &binding.prepared;
-        headers.write(operation, form, request_id, frame)?
+        let core = binding.target.core();
+        headers.write(operation, form, request_id, frame, core)?
     } else {
         None
     };
@@ -80,9 +80,6 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
-    if binding.is_constrained {
-        return write_constrained_header(binding, frame, operation, request_id);
-    }
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
         let form = HeaderForm::of(connection, announces);
@@ -100,47 +97,6 @@ fn prepare_header(
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
-}
-
-/// Writes the header of a request with a time constraint: one that was kept, with the present
-/// constraint, or a new one.
-#[inline(never)]
-fn write_constrained_header(
-    binding: &Binding,
-    frame: &mut Frame,
-    operation: &Operation,
-    request_id: u32,
-) -> Result<usize, SystemException> {
-    let announces = binding.connection.announces();
-    let may_be_kept = binding.version >= Version::V1_2
-        && binding.ends.is_none()
-        && binding.addressing.get() == AddressingDisposition::Key
-        && !announces;
-    let (Some(present), true) = (present_context(binding), may_be_kept) else {
-        return write_header(binding, frame, operation, request_id, announces);
-    };
-    let form = HeaderForm::of(&binding.connection, announces);
-    let kept = binding.prepared.write(operation, form, request_id, frame)?;
-    if let Some(header_end) = kept {
-        // It is the last of the contexts, which end the header.
-        frame.as_mut_slice()[header_end - present.len()..header_end].copy_from_slice(&present);
-        return Ok(header_end);
-    }
-    let header_end = write_header(binding, frame, operation, request_id, announces)?;
-    let context = frame.as_slice()[..header_end].last_chunk();
-    if context.is_some_and(SchedulingContext::has_head) {
-        binding.prepared.keep(operation, form, frame, header_end);
-    }
-    Ok(header_end)
-}
-
-/// The context of scheduling for a request that is sent now: that of the distributable thread, else
-/// that of the time constraint.
-fn present_context(binding: &Binding) -> Option<[u8; SchedulingContext::LEN]> {
-    match outgoing() {
-        None if binding.is_constrained => scheduling::outgoing(),
-        of_thread => of_thread,
-    }
 }
 
 /// Writes the header of oneway requests by a connection that is never read, so that it is the same
@@ -210,7 +166,7 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let scheduling = present_context(binding);
+    let scheduling = scheduling::outgoing(&binding.target.core().config);
     let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
@@ -238,7 +194,6 @@ fn write_header(
     if !ends.is_empty() {
         add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
     }
-    // The last one: see `write_constrained_header`.
     if let Some(data) = &scheduling {
         add(contexts::SCHEDULING, data);
     }
@@ -400,7 +355,7 @@ impl HeaderForm {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
-            is_scheduled: sends_context(),
+            is_scheduled: scheduling::sends_context(),
         }
     }
 }
@@ -450,6 +405,7 @@ impl PreparedHeaders {
         form: HeaderForm,
         request_id: u32,
         frame: &mut Frame,
+        core: &Core,
     ) -> Result<Option<usize>, CdrError> {
         let key = header_key(operation, form);
         let header = match self.last.get() {
@@ -466,7 +422,7 @@ impl PreparedHeaders {
         let id = &mut frame.as_mut_slice()[id_at..id_at + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
         if form.is_scheduled {
-            write_scheduling(frame, header.scheduling_at as usize);
+            write_scheduling(frame, header.scheduling_at as usize, core);
         }
         Ok(Some(header.end as usize))
     }
@@ -537,8 +493,8 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
 
 /// Writes the context of scheduling into a header, at its position.
 #[inline(never)]
-fn write_scheduling(frame: &mut Frame, at: usize) {
-    if let Some(data) = outgoing() {
+fn write_scheduling(frame: &mut Frame, at: usize, core: &Core) {
+    if let Some(data) = scheduling::outgoing(&core.config) {
         frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
     }
 }
@@ -553,18 +509,6 @@ fn position_of_scheduling(header: &[u8]) -> Option<usize> {
     start[4..].copy_from_slice(&(len as u32).to_ne_bytes());
     let found = header.windows(8).position(|octets| octets == start)? + 8;
     (found + len <= header.len()).then_some(found)
-}
-
-/// The context of scheduling of a request: none without distributable threads.
-#[cfg(not(feature = "distributable-threads"))]
-const fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
-    None
-}
-
-/// Whether requests of this thread carry a context of scheduling.
-#[cfg(not(feature = "distributable-threads"))]
-const fn sends_context() -> bool {
-    false
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

@@ -3,15 +3,14 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::sync::{Arc, Weak};
-
 use chronorb_giop::SystemException;
 
+use super::binding;
 use super::invocation::{Invocation, NextAttempt, exchange, send_oneway};
 use super::request::Arguments;
 use crate::call::Operation;
 use crate::object::Object;
-use crate::rtscheduling::{self, CallInSegment, Guid, Interrupt};
+use crate::rtscheduling::{self, CallInSegment, Guid};
 use crate::scope::{ReplyBody, Scope};
 
 /// Calls an operation as [`invoke`](super::invocation::invoke) does.
@@ -23,7 +22,7 @@ pub(super) fn invoke(
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
     let call = if operation.oneway {
-        rtscheduling::begin_oneway()?
+        rtscheduling::begin_detached()?
     } else {
         rtscheduling::begin_call()?
     };
@@ -41,10 +40,8 @@ pub(super) fn invoke_oneway(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<bool, SystemException> {
-    let call = rtscheduling::begin_oneway()?;
-    let carried = call.carry();
+    let call = rtscheduling::begin_detached()?;
     let sent = send_oneway(object, scope, operation, arguments);
-    drop(carried);
     call.end(sent.map(|_| false))?;
     sent
 }
@@ -56,31 +53,33 @@ fn attempt(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
-    let object = object.answering()?;
+    let mut object = object;
     let mut invocation = None;
+    let mut usual = None;
+    if object.is_outside() {
+        usual = binding::usual(object);
+    }
     loop {
-        let next = Invocation::go_on(&mut invocation, object, scope, operation, arguments)?;
-        let (binding, limits) = match next {
-            NextAttempt::At(binding, limits) => (binding, limits),
-            NextAttempt::Done(answer) => return Ok(answer),
+        let (binding, limits) = match usual.take() {
+            Some(usual) => usual,
+            None => {
+                object = object.answering()?;
+                match Invocation::go_on(&mut invocation, object, scope, operation, arguments)? {
+                    NextAttempt::At(binding, limits) => (binding, limits),
+                    NextAttempt::Done(answer) => return Ok(answer),
+                }
+            }
         };
-        let link = binding.connection.interruptible();
-        let waiting = link.map(|link| {
-            let weak = || {
-                let link = Arc::downgrade(link);
-                link as Weak<dyn Interrupt>
-            };
-            call.wait(Arc::as_ptr(link).addr(), weak)
-        });
+        let interruption = binding.connection.interruption();
+        let waiting = interruption.map(|(address, weak)| call.wait(address, weak));
         let waiting = waiting.transpose()?;
-        let carried = call.carry();
         let answer = exchange(&binding, scope, operation, arguments, limits);
-        drop((carried, waiting));
+        drop(waiting);
         match answer {
             Ok(answer) => return Ok(answer),
             Err(Err(_)) if call.is_cancelled() => {
                 drop(binding);
-                cancel_onward(object, call.guid);
+                cancel_onward(object, call.guid());
                 return Err(call.interrupted());
             }
             Err(outcome) => Invocation::fail(&mut invocation, object, &binding, limits, outcome)?,

@@ -225,8 +225,13 @@ pub(super) const ARCHITECTURE: &str = "architecture";
 const DEFAULT_SPIN: u64 = 50;
 /// In microseconds; longer waits are `poll`.
 const MAX_SPIN: u64 = 1_000_000;
-/// The greatest allowance for clocks, in milliseconds: a day.
-const MAX_CLOCK_SKEW: u64 = 86_400_000;
+/// The unit of allowances for clocks, and the greatest number of them: a day.
+const CLOCK_SKEWS: (Duration, u64) = (Duration::from_millis(1), 86_400_000);
+/// The unit of errors of clocks, and the greatest number of them that fits into the context of a
+/// request.
+const CLOCK_ERRORS: (Duration, u64) = (Duration::from_micros(1), 4_000_000);
+/// The greatest correction of a clock, in microseconds: a day.
+const MAX_CLOCK_CORRECTION: u64 = 86_400_000_000;
 
 const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
 
@@ -443,7 +448,12 @@ settings! {
     }));
     "clock_skew", "-ORBClockSkew",
         "off|MS: allowance for the clocks of clients at end times [100]" =>
-        Text(|config, text| put_clock_skew(&mut config.clock_skew, text));
+        Text(|config, text| put_bound(&mut config.clock_skew, text, CLOCK_SKEWS));
+    "clock_uncertainty", "-ORBClockUncertainty",
+        "off|US: the greatest error of CLOCK_TAI, for deadlines by that clock [off]" =>
+        Text(|config, text| put_bound(&mut config.clock_uncertainty, text, CLOCK_ERRORS));
+    "clock_correction", "-ORBClockCorrection", "US: what is to be added to CLOCK_TAI [0]" =>
+        Text(|config, text| put_clock_correction(&mut config.clock_correction, text));
     "ordered_connections", "-ORBOrderedConnections",
         "serve the requests of a connection in the order of arrival" =>
         Bool(place!(ordered_connections));
@@ -593,16 +603,30 @@ fn put_idle_timeout(place: &mut Option<Duration>, text: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// Milliseconds, or `off`.
-fn put_clock_skew(place: &mut Option<Duration>, text: &str) -> Result<(), String> {
+/// `off`, or a number of units up to a greatest one.
+fn put_bound(
+    place: &mut Option<Duration>,
+    text: &str,
+    (unit, greatest): (Duration, u64),
+) -> Result<(), String> {
     *place = match text {
         "off" => None,
         text => {
-            let skew = number(text, 0, MAX_CLOCK_SKEW);
-            let skew = skew.map_err(|problem| format!("{problem}, or off"))?;
-            Some(Duration::from_millis(skew))
+            let units = number(text, 0, greatest);
+            let units = units.map_err(|problem| format!("{problem}, or off"))?;
+            Some(unit.saturating_mul(units as u32))
         }
     };
+    Ok(())
+}
+
+/// Microseconds, perhaps negative.
+fn put_clock_correction(place: &mut i64, text: &str) -> Result<(), String> {
+    let correction = text.strip_prefix('-').map_or_else(
+        || number(text, 0, MAX_CLOCK_CORRECTION).map(u64::cast_signed),
+        |text| number(text, 0, MAX_CLOCK_CORRECTION).map(|number| -number.cast_signed()),
+    );
+    *place = correction?;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
 use crate::observe::{Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
-use crate::rtcorba::Priority;
+use crate::rtcorba::{LaneOrder, Priority};
 use crate::server;
 
 /// The version of [`Report`]. It changes when a field is removed or changes its meaning; clients
@@ -198,6 +198,7 @@ object!(
     "name" = name,
     "priority" = priority,
     "scheduling" = scheduling,
+    "order" = order,
     "endpoints" = endpoints,
     "connections" = connections,
     "seats" = seats,
@@ -236,6 +237,12 @@ object!(
     "demoted" = demoted,
     "skipped" = skipped,
 );
+impl Json for LaneOrder {
+    fn write(&self, text: &mut String) {
+        self.name().write(text);
+    }
+}
+
 object!(Scheduling: "policy" = policy, "priority" = priority);
 // The number of requests below a bound, and not below that of the class before.
 object!((Duration, u64): "below_ns" = 0, "count" = 1);
@@ -367,6 +374,7 @@ mod tests {
             name: String::new(),
             priority,
             scheduling: scheduling(policy, 0),
+            order: LaneOrder::Urgency,
             endpoints: vec!["iiop://[::1]:2809".to_owned()],
             connections: 2,
             seats: 3,

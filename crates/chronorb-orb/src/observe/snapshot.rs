@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::ThreadpoolStrategy;
 use crate::incident::Incident;
 use crate::observe::OperationSnapshot;
-use crate::rtcorba::Priority;
+use crate::rtcorba::{LaneOrder, Priority};
 
 /// The state of an ORB: its thread pools, and waiting threads.
 ///
@@ -57,6 +57,9 @@ pub struct LaneSnapshot {
     pub priority: Option<Priority>,
     /// The native scheduling of its threads while they serve nothing.
     pub scheduling: Scheduling,
+    /// The order of its waiting requests.
+    #[cfg_attr(feature = "monitor-client", serde(default))]
+    pub order: LaneOrder,
     /// The endpoints, for example `iiop://127.0.0.1:2809`.
     pub endpoints: Vec<String>,
     /// The number of connections.

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use chronorb_giop::SchedulingContext;
+use chronorb_giop::{AbsoluteDeadline, SchedulingContext, SynchronisedClock};
 use chronorb_rt::{Monotonic, Rank};
 
-use super::policies::note_constraint;
 use super::{Priority, RtCurrent};
+use crate::config::OrbConfig;
 
 /// The order in which the requests that wait in a lane are served.
 ///
@@ -16,6 +16,11 @@ use super::{Priority, RtCurrent};
 /// equal urgency are served in the order of arrival. Those without a deadline follow all others of
 /// their criticality.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(
+    feature = "monitor-client",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum LaneOrder {
     /// In the order of arrival.
     #[default]
@@ -25,10 +30,22 @@ pub enum LaneOrder {
     /// By the least laxity: the time to the deadline less the execution time.
     Laxity,
     /// By the greatest criticality, then the least laxity (maximum urgency first).
+    #[cfg_attr(feature = "monitor-client", serde(rename = "muf"))]
     Urgency,
 }
 
 impl LaneOrder {
+    /// Returns the name, as `-ORBLaneOrder` has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Deadline => "deadline",
+            Self::Laxity => "laxity",
+            Self::Urgency => "muf",
+        }
+    }
+
     pub(crate) fn is_fifo(self) -> bool {
         self == Self::Fifo
     }
@@ -160,9 +177,18 @@ pub(crate) struct Constraint {
 }
 
 impl Constraint {
-    /// Returns the constraint of a request that was received at a time.
-    pub(crate) fn of_request(context: SchedulingContext, received: Monotonic) -> Self {
-        let due = context.remaining(None).map(|left| {
+    /// Returns the constraint of a request that was received at a time. Its absolute deadline
+    /// counts if the error of the clock is stated.
+    pub(crate) fn of_request(
+        context: SchedulingContext,
+        received: Monotonic,
+        config: &OrbConfig,
+    ) -> Self {
+        let clock = match context.absolute {
+            None => None,
+            Some(_) => CommonClock::of(config).map(|clock| clock.at(received)),
+        };
+        let due = context.remaining(clock).map(|left| {
             let due = received.as_nanos().saturating_add_signed(left);
             // The last number stands for no deadline in ranks.
             Monotonic::from_nanos(due.min(u64::MAX - 1))
@@ -179,10 +205,24 @@ impl Constraint {
 
     /// Gives the calling thread this constraint.
     pub(crate) fn enter(self) -> ConstraintGuard {
-        note_constraint();
         ConstraintGuard {
-            before: PRESENT.replace(Some(self)),
+            before: set_present(Some(self)),
             not_send: PhantomData,
+        }
+    }
+
+    /// Returns the constraint of a distributable thread within a segment without a deadline, on a
+    /// thread that has this constraint.
+    fn of_thread(self, thread: Self) -> Self {
+        let context = SchedulingContext {
+            execution: self.context.execution,
+            criticality: self.context.criticality,
+            importance: self.context.importance,
+            ..thread.context
+        };
+        Self {
+            due: self.due,
+            context,
         }
     }
 
@@ -194,32 +234,160 @@ impl Constraint {
 
 impl Drop for ConstraintGuard {
     fn drop(&mut self) {
-        PRESENT.set(self.before);
+        set_present(self.before);
     }
 }
 
-/// Lets the calling thread have no constraint until the guard is dropped.
-pub(crate) fn suspend() -> ConstraintGuard {
-    ConstraintGuard {
-        before: PRESENT.replace(None),
-        not_send: PhantomData,
+/// Sets the constraint of the calling thread. Returns the one before.
+fn set_present(constraint: Option<Constraint>) -> Option<Constraint> {
+    let before = PRESENT.replace(constraint);
+    note_context();
+    before
+}
+
+/// Sets the constraint of the distributable thread that the calling thread has, with its context.
+#[cfg(feature = "distributable-threads")]
+pub(crate) fn set_of_thread(constraint: Option<Constraint>) {
+    OF_THREAD.set(constraint);
+    note_context();
+}
+
+fn note_context() {
+    SENDS_CONTEXT.set(PRESENT.get().is_some() || OF_THREAD.get().is_some());
+}
+
+/// The constraint of the calls of a thread, which requests carry that are sent later or by another
+/// thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallConstraint {
+    present: Option<Constraint>,
+    of_thread: Option<Constraint>,
+}
+
+/// The constraint that requests of this thread carry until this is dropped.
+#[must_use]
+pub(crate) struct CarriedConstraint {
+    before: CallConstraint,
+    not_send: PhantomData<*const ()>,
+}
+
+impl CallConstraint {
+    /// Returns that of the calls that this thread makes.
+    pub(crate) fn of_calls() -> Self {
+        Self {
+            present: PRESENT.get(),
+            of_thread: OF_THREAD.get(),
+        }
+    }
+
+    /// Returns the same for the requests of another distributable thread.
+    #[cfg(feature = "distributable-threads")]
+    pub(crate) fn with_thread(self, of_thread: Constraint) -> Self {
+        Self {
+            of_thread: Some(of_thread),
+            ..self
+        }
+    }
+
+    /// Lets requests of this thread carry it, until the result is dropped.
+    pub(crate) fn carry(self) -> CarriedConstraint {
+        let before = Self::of_calls();
+        self.set();
+        CarriedConstraint {
+            before,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Returns that of calls without any.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    fn set(self) {
+        PRESENT.set(self.present);
+        OF_THREAD.set(self.of_thread);
+        note_context();
     }
 }
 
-/// Whether the calls of this thread have a constraint.
-pub(crate) fn is_constrained() -> bool {
-    PRESENT.with(|present| present.get().is_some())
+impl Drop for CarriedConstraint {
+    fn drop(&mut self) {
+        self.before.set();
+    }
 }
 
-/// Returns the content of the service context for a request that is sent now.
-pub(crate) fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
-    let present = PRESENT.get()?;
-    let context = SchedulingContext {
-        relative: present.left(Monotonic::now()),
-        absolute: None,
-        ..present.context
+/// Returns the deadline of the constraint of this thread.
+#[cfg(feature = "distributable-threads")]
+pub(crate) fn due() -> Option<Monotonic> {
+    PRESENT.get()?.due
+}
+
+/// Whether requests of this thread carry a context.
+#[inline]
+pub(crate) fn sends_context() -> bool {
+    SENDS_CONTEXT.get()
+}
+
+/// Returns the content of the service context for a request that is sent now: that of the
+/// distributable thread, else that of the constraint. The time of the constraint is that of a
+/// distributable thread without a deadline.
+///
+/// An absolute deadline is sent as well if the error of the clock is stated.
+pub(crate) fn outgoing(config: &OrbConfig) -> Option<[u8; SchedulingContext::LEN]> {
+    let constraint = match (OF_THREAD.get(), PRESENT.get()) {
+        (Some(thread), Some(present)) if thread.due.is_none() => present.of_thread(thread),
+        (Some(thread), _) => thread,
+        (None, present) => present?,
     };
+    let mut context = constraint.context;
+    context.relative = constraint.left(Monotonic::now());
+    let clock = CommonClock::of(config);
+    context.absolute = clock.zip(context.relative).map(|(clock, left)| {
+        let SynchronisedClock { now, uncertainty } = clock.read();
+        AbsoluteDeadline {
+            tai: now.saturating_add_signed(left),
+            uncertainty,
+        }
+    });
     Some(context.encode())
+}
+
+/// The clock by which machines agree on absolute times, `CLOCK_TAI`, where its error is stated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct CommonClock {
+    /// The greatest error, in nanoseconds.
+    pub(crate) uncertainty: u32,
+    /// The correction of the clock of this machine, in nanoseconds.
+    pub(crate) correction: i64,
+}
+
+impl CommonClock {
+    /// Returns that of an ORB; `None` if its error is not stated.
+    pub(crate) fn of(config: &OrbConfig) -> Option<Self> {
+        config.clock_uncertainty.map(|uncertainty| Self {
+            uncertainty: u32::try_from(uncertainty.as_nanos()).unwrap_or(u32::MAX),
+            correction: config.clock_correction.saturating_mul(1_000),
+        })
+    }
+
+    fn read(self) -> SynchronisedClock {
+        SynchronisedClock {
+            now: chronorb_rt::tai().saturating_add_signed(self.correction),
+            uncertainty: self.uncertainty,
+        }
+    }
+
+    /// Returns what the clock showed at a time that has passed.
+    fn at(self, time: Monotonic) -> SynchronisedClock {
+        let present = self.read();
+        let since = Monotonic::now().since(time).as_nanos();
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        SynchronisedClock {
+            now: present.now.saturating_sub(since),
+            ..present
+        }
+    }
 }
 
 /// Returns the time at which the request that this thread serves was read.
@@ -234,6 +402,10 @@ pub(crate) fn set_received(time: Option<Monotonic>) {
 
 thread_local! {
     static PRESENT: Cell<Option<Constraint>> = const { Cell::new(None) };
+    /// The constraint and the context of the distributable thread.
+    static OF_THREAD: Cell<Option<Constraint>> = const { Cell::new(None) };
+    /// Whether there is one of them.
+    static SENDS_CONTEXT: Cell<bool> = const { Cell::new(false) };
     static RECEIVED: Cell<Option<Monotonic>> = const { Cell::new(None) };
 }
 
@@ -320,18 +492,18 @@ mod tests {
 
     #[test]
     fn a_constraint_ends_with_its_guard() {
-        assert!(!is_constrained() && outgoing().is_none());
+        assert!(!sends_context() && outgoing(&OrbConfig::default()).is_none());
         let outer = constraint(Some(u64::MAX - 1), 7, 3).enter();
         {
             let _inner = constraint(None, 0, 4).enter();
             assert_eq!(PRESENT.get().map(|it| it.context.criticality), Some(4));
-            let sent = outgoing().map(|data| SchedulingContext::decode(&data));
+            let sent = outgoing(&OrbConfig::default()).map(|data| SchedulingContext::decode(&data));
             let sent = sent.and_then(|it| it.ok().flatten()).expect("constrained");
             assert_eq!((sent.relative, sent.criticality), (None, 4));
         }
         assert_eq!(PRESENT.get().map(|it| it.context.execution), Some(7));
         drop(outer);
-        assert!(!is_constrained());
+        assert!(!sends_context());
     }
 
     #[test]
@@ -342,7 +514,7 @@ mod tests {
                 relative,
                 ..SchedulingContext::default()
             };
-            let constraint = Constraint::of_request(context, received);
+            let constraint = Constraint::of_request(context, received, &OrbConfig::default());
             constraint.due.map(Monotonic::as_nanos)
         };
         assert_eq!(due(Some(5)), Some(1_005));

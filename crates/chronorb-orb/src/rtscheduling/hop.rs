@@ -2,50 +2,44 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
 use chronorb_giop::{CompletionStatus, SchedulingContext, SystemException, SystemExceptionKind};
-use chronorb_rt::Monotonic;
 
 use super::current::end_all;
 use super::record::{self, Interrupt};
-use super::thread::{self, NewLevel, Present};
+use super::thread::{self, Caller, NewLevel, constraint_of};
 use super::{Guid, SchedulingParameter, SchedulingPoint};
 use crate::core::Core;
 use crate::incident::Incident;
-use crate::rtcorba::scheduling::received;
+use crate::rtcorba::scheduling::{CallConstraint, CarriedConstraint, Constraint, due};
 use crate::rtcorba::{Priority, request_priority, set_request_priority};
-
-thread_local! {
-    /// Whether requests of the thread carry a context now.
-    static SENDS_CONTEXT: Cell<bool> = const { Cell::new(false) };
-    static OUTGOING: Cell<Option<RequestContext>> = const { Cell::new(None) };
-}
-
-/// The context of requests, but for the time that is left.
-#[derive(Clone, Copy)]
-struct RequestContext {
-    context: SchedulingContext,
-    deadline: Option<Monotonic>,
-}
-
-/// Requests of the thread carry a context until this is dropped.
-pub(crate) struct OutgoingGuard {
-    previous: Option<RequestContext>,
-}
 
 /// A call by a distributable thread.
 pub(crate) struct CallInSegment {
-    context: RequestContext,
-    core: Arc<Core>,
     /// The distributable thread that calls.
-    pub(crate) guid: Guid,
-    is_oneway: bool,
-    /// The number of its segments here.
-    segments: usize,
-    /// The priority of the calling thread, if the request has another one.
-    priority: Option<Option<Priority>>,
+    caller: Caller,
+    kind: CallKind,
+    /// The context and the priority of requests that have others than the calling thread.
+    of_requests: Option<RequestsOfThread>,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum CallKind {
+    /// The thread waits for the reply.
+    Synchronous,
+    /// The thread goes on.
+    Detached,
+    /// The thread fetches the reply to an asynchronous call.
+    Poll,
+}
+
+/// The requests of the calling thread are those of a distributable thread that begins with them,
+/// until this is dropped.
+struct RequestsOfThread {
+    _context: CarriedConstraint,
+    /// The priority of the calling thread.
+    before: Option<Priority>,
 }
 
 /// The wait of a call for its reply, which a cancellation ends.
@@ -72,132 +66,100 @@ pub(crate) fn is_in_segment() -> bool {
     thread::is_active()
 }
 
-/// Whether a request of this thread carries a context.
-#[inline]
-pub(crate) fn sends_context() -> bool {
-    SENDS_CONTEXT.get()
-}
-
-/// The context for a request that is sent now.
-pub(crate) fn outgoing() -> Option<[u8; SchedulingContext::LEN]> {
-    let mut outgoing = OUTGOING.get()?;
-    outgoing.context.relative = outgoing.deadline.map(|deadline| {
-        let now = Monotonic::now().as_nanos();
-        deadline
-            .as_nanos()
-            .cast_signed()
-            .wrapping_sub(now.cast_signed())
-    });
-    Some(outgoing.context.encode())
-}
-
-impl OutgoingGuard {
-    fn set(context: RequestContext) -> Self {
-        let previous = OUTGOING.replace(Some(context));
-        SENDS_CONTEXT.set(true);
-        Self { previous }
-    }
-}
-
-impl Drop for OutgoingGuard {
-    fn drop(&mut self) {
-        SENDS_CONTEXT.set(self.previous.is_some());
-        OUTGOING.set(self.previous);
-    }
-}
-
 /// Makes requests of this thread cancel a distributable thread, until the guard is dropped.
-pub(crate) fn cancelling(guid: Guid) -> OutgoingGuard {
+pub(crate) fn cancelling(guid: Guid) -> CarriedConstraint {
     let context = SchedulingContext {
         guid: guid.0,
         cancelled: true,
         ..SchedulingContext::default()
     };
-    let deadline = None;
-    OutgoingGuard::set(RequestContext { context, deadline })
+    let cancelling = Constraint { due: None, context };
+    CallConstraint::none().with_thread(cancelling).carry()
 }
 
 /// Begins a call with a reply.
 ///
 /// # Errors
 /// `THREAD_CANCELLED`.
+#[inline]
 pub(crate) fn begin_call() -> Result<CallInSegment, SystemException> {
-    let present = present()?;
-    let context = context_of(&present, present.guid, present.parameter.as_ref());
-    Ok(begin(present, context, false, None))
+    begin(CallKind::Synchronous, SchedulingPoint::SendRequest)
 }
 
-/// Begins a oneway call, which makes a distributable thread of its own: it has the implicit
-/// parameter, and the caller goes on.
+/// Begins to fetch the reply to an asynchronous call.
 ///
 /// # Errors
 /// `THREAD_CANCELLED`.
-pub(crate) fn begin_oneway() -> Result<CallInSegment, SystemException> {
-    let present = present()?;
+pub(crate) fn begin_poll() -> Result<CallInSegment, SystemException> {
+    begin(CallKind::Poll, SchedulingPoint::SendPoll)
+}
+
+#[inline]
+fn begin(kind: CallKind, point: SchedulingPoint) -> Result<CallInSegment, SystemException> {
+    let caller = thread::caller().filter(|caller| !caller.is_cancelled);
+    let caller = caller.ok_or_else(|| thread::unwind(CompletionStatus::No))?;
+    let scheduler = caller.core.scheduling.scheduler();
+    scheduler.at_point(point, caller.guid);
+    Ok(CallInSegment {
+        caller,
+        kind,
+        of_requests: None,
+    })
+}
+
+/// Begins a call that the caller does not wait for. It makes a distributable thread of its own,
+/// which has the implicit parameter.
+///
+/// # Errors
+/// `THREAD_CANCELLED`.
+pub(crate) fn begin_detached() -> Result<CallInSegment, SystemException> {
+    let mut call = begin(CallKind::Detached, SchedulingPoint::SendRequest)?;
+    let present = thread::present().ok_or_else(|| thread::cancelled(CompletionStatus::No))?;
+    let implicit = present.implicit.as_ref();
     let guid = present.core.scheduling.next_guid();
-    let implicit = present.implicit;
-    let context = SchedulingContext {
-        begins_thread: true,
-        ..context_of(&present, guid, implicit.as_ref())
-    };
+    let mut constraint = constraint_of(guid, present.hops, implicit);
+    constraint.context.begins_thread = true;
     let scheduler = present.core.scheduling.scheduler();
-    let priority = implicit.and_then(|implicit| scheduler.priority(&implicit));
-    let deadline = implicit.and_then(|implicit| implicit.deadline());
-    let mut call = begin(present, context, true, deadline);
-    if let Some(priority) = priority {
-        call.priority = Some(request_priority());
-        set_request_priority(Some(priority));
-    }
+    let before = request_priority();
+    let priority = implicit.and_then(|implicit| scheduler.priority(implicit));
+    set_request_priority(priority.or(before));
+    call.of_requests = Some(RequestsOfThread {
+        _context: CallConstraint::of_calls().with_thread(constraint).carry(),
+        before,
+    });
     Ok(call)
 }
 
-fn present() -> Result<Present, SystemException> {
-    match thread::present() {
-        Some(present) if !present.is_cancelled => Ok(present),
-        _ => Err(thread::unwind(CompletionStatus::No)),
-    }
-}
-
-fn context_of(
-    present: &Present,
-    guid: Guid,
-    parameter: Option<&SchedulingParameter>,
-) -> SchedulingContext {
-    let mut context = SchedulingContext {
-        guid: guid.0,
-        hops: present.hops.saturating_add(1),
-        ..SchedulingContext::default()
-    };
-    if let Some(parameter) = parameter {
-        parameter.write(&mut context);
-    }
-    context
-}
-
-fn begin(
-    present: Present,
-    context: SchedulingContext,
-    is_oneway: bool,
-    deadline: Option<Monotonic>,
-) -> CallInSegment {
-    let own = present.parameter.and_then(|parameter| parameter.deadline());
-    let deadline = if is_oneway { deadline } else { own };
-    let scheduler = present.core.scheduling.scheduler();
-    scheduler.at_point(SchedulingPoint::SendRequest, present.guid);
-    CallInSegment {
-        context: RequestContext { context, deadline },
-        guid: present.guid,
-        segments: present.segments,
-        core: present.core,
-        is_oneway,
-        priority: None,
+impl Drop for RequestsOfThread {
+    fn drop(&mut self) {
+        set_request_priority(self.before);
     }
 }
 
 impl CallInSegment {
-    /// Makes requests of this thread carry the distributable thread, until the guard is dropped.
-    pub(crate) fn carry(&self) -> OutgoingGuard {
-        OutgoingGuard::set(self.context)
+    /// Ends the guard of the context and of the priority of its requests: those that are sent later
+    /// have them by other ways.
+    pub(crate) fn prepared(&mut self) {
+        self.of_requests = None;
+    }
+
+    /// Ends an attempt to fetch a reply that has not arrived. A cancellation ends the distributable
+    /// thread.
+    ///
+    /// # Errors
+    /// `THREAD_CANCELLED`.
+    pub(crate) fn end_without_reply(self) -> Result<(), SystemException> {
+        if self.is_cancelled() {
+            return Err(thread::unwind(CompletionStatus::Maybe));
+        }
+        let scheduler = self.caller.core.scheduling.scheduler();
+        scheduler.at_point(SchedulingPoint::ReceiveOther, self.caller.guid);
+        Ok(())
+    }
+
+    /// The distributable thread that calls.
+    pub(crate) fn guid(&self) -> Guid {
+        self.caller.guid
     }
 
     /// Lets a cancellation interrupt what the thread waits for, which is at this address, until the
@@ -210,18 +172,18 @@ impl CallInSegment {
         address: usize,
         wait: impl FnOnce() -> Weak<dyn Interrupt>,
     ) -> Result<InterruptibleWait, SystemException> {
-        thread::begin_wait(address, wait);
+        let may_wait = thread::begin_wait(address, wait);
         let waiting = InterruptibleWait(());
-        // A cancellation before this was not able to interrupt.
-        if self.is_cancelled() {
-            return Err(thread::cancelled(CompletionStatus::No));
+        if may_wait {
+            Ok(waiting)
+        } else {
+            Err(thread::cancelled(CompletionStatus::No))
         }
-        Ok(waiting)
     }
 
     /// Whether the distributable thread is cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        thread::status(self.guid).is_some_and(|status| status.is_cancelled)
+        thread::status(self.caller.guid).is_some_and(|status| status.is_cancelled)
     }
 
     /// The exception of a call that a cancellation has interrupted.
@@ -235,38 +197,58 @@ impl CallInSegment {
     /// # Errors
     /// `THREAD_CANCELLED`, if the thread was cancelled here, or where it was.
     pub(crate) fn end(self, outcome: Result<bool, SystemException>) -> Result<(), SystemException> {
+        let Self {
+            caller,
+            kind,
+            of_requests,
+        } = self;
+        drop(of_requests);
+        let status = thread::status(caller.guid);
+        let is_as_before =
+            status.is_some_and(|status| status.segments == caller.segments && !status.is_cancelled);
+        let was_cancelled =
+            outcome.is_err_and(|exception| exception.kind == SystemExceptionKind::ThreadCancelled);
+        if !is_as_before || was_cancelled {
+            caller.clean_up(kind, outcome)?;
+        }
+        let point = match outcome {
+            _ if kind == CallKind::Detached => SchedulingPoint::ReceiveOther,
+            Ok(false) => SchedulingPoint::ReceiveReply,
+            Ok(true) | Err(_) => SchedulingPoint::ReceiveException,
+        };
+        let scheduler = caller.core.scheduling.scheduler();
+        scheduler.at_point(point, caller.guid);
+        Ok(())
+    }
+}
+
+impl Caller {
+    /// Ends the segments that a call has left open, and the distributable thread if it was
+    /// cancelled.
+    #[cold]
+    #[inline(never)]
+    fn clean_up(
+        &self,
+        kind: CallKind,
+        outcome: Result<bool, SystemException>,
+    ) -> Result<(), SystemException> {
         let left_open = end_all(&self.core, self.segments, self.guid, false);
         if left_open > 0 {
             report_open(&self.core, left_open);
         }
         if let Err(exception) = outcome
             && exception.kind == SystemExceptionKind::ThreadCancelled
-            && !self.is_oneway
+            && kind == CallKind::Synchronous
         {
             thread::mark_cancelled_if(self.guid);
         }
         let completed =
             outcome.map_or_else(|exception| exception.completed, |_| CompletionStatus::Yes);
         match thread::status(self.guid) {
-            Some(status) if !status.is_cancelled => {}
-            Some(_) => return Err(thread::unwind(completed)),
+            Some(status) if !status.is_cancelled => Ok(()),
+            Some(_) => Err(thread::unwind(completed)),
             // A servant of this process was cancelled on this thread, and ended all segments.
-            None => return Err(thread::cancelled(completed)),
-        }
-        let point = match outcome {
-            _ if self.is_oneway => SchedulingPoint::ReceiveOther,
-            Ok(false) => SchedulingPoint::ReceiveReply,
-            Ok(true) | Err(_) => SchedulingPoint::ReceiveException,
-        };
-        self.core.scheduling.scheduler().at_point(point, self.guid);
-        Ok(())
-    }
-}
-
-impl Drop for CallInSegment {
-    fn drop(&mut self) {
-        if let Some(priority) = self.priority {
-            set_request_priority(priority);
+            None => Err(thread::cancelled(completed)),
         }
     }
 }
@@ -278,32 +260,24 @@ impl Drop for InterruptibleWait {
 }
 
 /// Begins the part of a distributable thread that a request with this context brings to the calling
-/// thread. `None` is for a context without one.
+/// thread, which has the constraint of the request.
 ///
 /// # Errors
 /// `THREAD_CANCELLED` for a request that cancels, which has no other effect; `IMP_LIMIT` if the
-/// calling thread has too many distributable threads within each other; `MARSHAL` for a content
-/// that cannot be read.
+/// calling thread has too many distributable threads within each other.
 #[cold]
 #[inline(never)]
 pub(crate) fn host(
     core: &Arc<Core>,
-    content: &[u8],
+    context: &SchedulingContext,
     priority: Option<Priority>,
-) -> Result<Option<HostedThread>, SystemException> {
-    // Another version has no effect.
-    let Some(context) = SchedulingContext::decode(content)? else {
-        return Ok(None);
-    };
+) -> Result<HostedThread, SystemException> {
     let guid = Guid(context.guid);
-    if guid.halves() == (0, 0) {
-        return Ok(None);
-    }
     if context.cancelled {
         record::cancel(core.number, guid);
         return Err(thread::cancelled(CompletionStatus::No));
     }
-    let parameter = SchedulingParameter::read(&context, priority, received());
+    let parameter = SchedulingParameter::read(context, priority, due());
     thread::enter(NewLevel {
         core,
         guid,
@@ -318,7 +292,7 @@ pub(crate) fn host(
         guid,
     };
     scheduler.at_point(SchedulingPoint::ReceiveRequest, guid);
-    Ok(Some(hosted))
+    Ok(hosted)
 }
 
 impl HostedThread {

@@ -43,12 +43,12 @@
 //!
 //! [`DistributableThread::cancel`] sets a mark. `THREAD_CANCELLED` rises at the thread's next
 //! scheduling point: the beginning, update and end of a segment, `spawn`, both ends of a call on
-//! both sides, and [`ResourceManager`]s. A thread that waits for a reply on an exclusive connection
-//! is woken at once, with completion `MAYBE`, and sends the cancellation on to the server that it
-//! waited for, where the same happens. So it follows the thread to its head, over connections that
-//! are known. On a shared connection the thread waits for the reply. The server reads the
-//! cancellation by a thread of its lane that is free; if it has none, the thread goes on until its
-//! request has been served.
+//! both sides, and [`ResourceManager`]s. A thread that waits for a reply is woken at once, with
+//! completion `MAYBE`, and sends the cancellation on to the server that it waited for, where the
+//! same happens. So it follows the thread to its head, over connections that are known. An
+//! exclusive connection ends with that; a shared one goes on. The server reads the cancellation by
+//! a thread of its lane that is free; if it has none, the thread goes on until its request has been
+//! served.
 
 mod current;
 mod hop;
@@ -63,8 +63,7 @@ pub use chronorb_rt::Monotonic;
 
 pub use current::{SchedulingCurrent, SegmentError, SegmentGuard, SpawnThreadError};
 pub(crate) use hop::{
-    Answer, CallInSegment, begin_call, begin_oneway, cancelling, host, is_in_segment, outgoing,
-    sends_context,
+    Answer, CallInSegment, begin_call, begin_detached, begin_poll, cancelling, host, is_in_segment,
 };
 pub use parameter::{Guid, SchedulingParameter};
 pub(crate) use record::Interrupt;

@@ -133,19 +133,13 @@ impl SchedulingParameter {
         }
     }
 
-    /// Reads the parameter of a request that arrives now with this priority. A context that lacks
+    /// Reads the parameter of a request with this priority and this deadline. A context that lacks
     /// what its discipline needs has none.
     pub(super) fn read(
         context: &SchedulingContext,
         priority: Option<Priority>,
-        now: Monotonic,
+        deadline: Option<Monotonic>,
     ) -> Option<Self> {
-        let deadline = context
-            .remaining(None)
-            .map(|left| match u64::try_from(left) {
-                Ok(left) => now + Duration::from_nanos(left),
-                Err(_) => Monotonic::from_nanos(now.as_nanos().saturating_sub(left.unsigned_abs())),
-            });
         let importance = context.importance;
         let estimated_initial_execution_time = Duration::from_nanos(context.execution);
         Some(match context.discipline? {

@@ -95,11 +95,14 @@ pub trait Scheduler: Send + Sync {
 pub enum SchedulingPoint {
     /// The client is about to send a request.
     SendRequest,
+    /// The client is about to fetch the reply to an asynchronous call.
+    SendPoll,
     /// The client has a reply.
     ReceiveReply,
     /// The client has an exception.
     ReceiveException,
-    /// The client has sent a oneway request, or has no reply for another reason.
+    /// The client has sent a request without waiting for the reply, or has no reply for another
+    /// reason.
     ReceiveOther,
     /// The server has read a request.
     ReceiveRequest,

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Scheduling, set_current};
+use chronorb_giop::{
+    CompletionStatus, SchedulingContext, SystemException, SystemExceptionKind, minor,
+};
+use chronorb_rt::{Activity, Scheduling, set_current};
 
 use super::record::{self, Interrupt, LEVELS, RecordOwner};
 use super::{Guid, SchedulingParameter};
 use crate::core::Core;
+use crate::rtcorba::scheduling::{Constraint, set_of_thread};
 use crate::rtcorba::{Priority, RtCurrent, request_priority, set_request_priority};
 
 thread_local! {
@@ -91,15 +94,17 @@ struct State {
     /// Memory for the name of a segment that ends.
     ended_name: String,
     next_serial: u64,
-    /// The address of the wait that the record has, which keeps its memory.
-    wait: usize,
+    /// The number of distributable threads that it has had.
+    entered: u64,
+    /// The addresses of the waits that the record has, which keeps their memory.
+    waits: [usize; LEVELS],
 }
 
 /// A distributable thread of the calling thread.
 struct Level {
     core: Arc<Core>,
     guid: Guid,
-    episode: u64,
+    activity: Activity,
     /// Whether a request brought it, so that it does not end with its last segment here.
     is_hosted: bool,
     /// The number of segments below it.
@@ -180,6 +185,13 @@ pub(super) struct Present {
     pub(super) parameter: Option<SchedulingParameter>,
     pub(super) implicit: Option<SchedulingParameter>,
     pub(super) hops: u16,
+    pub(super) is_cancelled: bool,
+}
+
+/// The innermost distributable thread, as far as a call with a reply needs it.
+pub(super) struct Caller {
+    pub(super) core: Arc<Core>,
+    pub(super) guid: Guid,
     /// The number of its segments here.
     pub(super) segments: usize,
     pub(super) is_cancelled: bool,
@@ -237,6 +249,42 @@ pub(super) fn present() -> Option<Present> {
     with(|state| state.present())
 }
 
+/// Returns the innermost distributable thread for a call.
+pub(super) fn caller() -> Option<Caller> {
+    if !is_active() {
+        return None;
+    }
+    with(|state| {
+        let level = state.levels.last()?;
+        Some(Caller {
+            core: level.core.clone(),
+            guid: level.guid,
+            segments: state.segments.len() - level.first,
+            is_cancelled: state.is_cancelled(level),
+        })
+    })
+}
+
+/// Returns the constraint of calls of a distributable thread that is some calls away from its root.
+pub(super) fn constraint_of(
+    guid: Guid,
+    hops: u16,
+    parameter: Option<&SchedulingParameter>,
+) -> Constraint {
+    let mut context = SchedulingContext {
+        guid: guid.0,
+        hops: hops.saturating_add(1),
+        ..SchedulingContext::default()
+    };
+    if let Some(parameter) = parameter {
+        parameter.write(&mut context);
+    }
+    Constraint {
+        due: parameter.and_then(SchedulingParameter::deadline),
+        context,
+    }
+}
+
 /// Returns the innermost distributable thread, if it belongs to an ORB.
 ///
 /// # Errors
@@ -257,10 +305,9 @@ pub(super) fn status(guid: Guid) -> Option<LevelStatus> {
     }
     with(|state| {
         let level = state.levels.last().filter(|level| level.guid == guid)?;
-        let number = state.levels.len() - 1;
         Some(LevelStatus {
             segments: state.segments.len() - level.first,
-            is_cancelled: state.record.0.is_cancelled(number, level.episode),
+            is_cancelled: state.is_cancelled(level),
         })
     })
 }
@@ -270,18 +317,12 @@ pub(super) fn status(guid: Guid) -> Option<LevelStatus> {
 /// # Errors
 /// `IMP_LIMIT` if the thread has too many within each other.
 pub(super) fn enter(new: NewLevel<'_>) -> Result<(), SystemException> {
-    with(|state| state.enter(new))?;
-    IS_ACTIVE.set(true);
-    Ok(())
+    with(|state| state.enter(new))
 }
 
 /// Ends the innermost distributable thread, whose segments have ended.
 pub(super) fn leave() {
-    let is_active = with(|state| {
-        state.leave();
-        !state.levels.is_empty()
-    });
-    IS_ACTIVE.set(is_active);
+    with(State::leave);
 }
 
 /// Begins a segment of the innermost distributable thread. Returns its serial number.
@@ -302,6 +343,7 @@ pub(super) fn push(
             serial,
         });
         state.names.push_str(name);
+        state.note_context();
         serial
     })
 }
@@ -335,6 +377,7 @@ pub(super) fn update(
             segment.implicit = implicit;
             // The outer priority is what returns at the end.
             segment.before = segment.before.or(before);
+            state.note_context();
         }
     });
 }
@@ -352,6 +395,7 @@ pub(super) fn pop() -> Option<EndedSegment> {
         state.names.truncate(segment.name_at);
         let was_outermost = state.segments.len() == first && !is_hosted;
         let outer = state.present().and_then(|present| present.parameter);
+        state.note_context();
         Some(EndedSegment {
             guid,
             name,
@@ -413,31 +457,32 @@ pub(super) fn unwind_by(completed: CompletionStatus, restore: bool) -> SystemExc
 /// Marks the innermost distributable thread as cancelled, if it is this one.
 pub(super) fn mark_cancelled_if(guid: Guid) {
     with(|state| {
-        if let Some(level) = state.levels.last().filter(|level| level.guid == guid) {
-            let number = state.levels.len() - 1;
-            state.record.0.mark(number, level.episode);
+        if state.levels.last().is_some_and(|level| level.guid == guid) {
+            state.record.0[state.levels.len() - 1].mark();
         }
     });
 }
 
 /// Notes that the innermost distributable thread waits for a reply, at what is at an address.
-pub(super) fn begin_wait(address: usize, wait: impl FnOnce() -> Weak<dyn Interrupt>) {
+/// Returns `false` if it is cancelled already.
+pub(super) fn begin_wait(address: usize, wait: impl FnOnce() -> Weak<dyn Interrupt>) -> bool {
     with(|state| {
-        let is_same = state.wait == address;
-        state.wait = address;
-        let wait = if is_same { None } else { Some(wait()) };
-        state.record.0.begin_wait(wait, is_same);
-    });
+        let Some(level) = state.levels.len().checked_sub(1) else {
+            return true;
+        };
+        let place = &state.record.0[level];
+        if std::mem::replace(&mut state.waits[level], address) != address {
+            place.set_wait(wait());
+        }
+        place.begin_wait()
+    })
 }
 
 /// Notes that the wait has ended.
 pub(super) fn end_wait() {
     with(|state| {
-        if let Some(level) = state.levels.last() {
-            state
-                .record
-                .0
-                .end_wait(state.levels.len() - 1, level.episode);
+        if let Some(level) = state.levels.len().checked_sub(1) {
+            state.record.0[level].end_wait();
         }
     });
 }
@@ -458,7 +503,8 @@ impl State {
             names: String::with_capacity(USUAL_NAMES),
             ended_name: String::with_capacity(USUAL_NAMES),
             next_serial: 0,
-            wait: 0,
+            entered: 0,
+            waits: [0; LEVELS],
         }
     }
 
@@ -467,11 +513,13 @@ impl State {
         if level == LEVELS {
             return Err(TOO_DEEP);
         }
-        let episode = self.record.0.publish(level, new.core.number, new.guid);
+        let name = record::name_of(new.core.number, new.guid);
+        self.entered += 1;
+        let activity = self.record.0[level].begin(self.entered, name);
         self.levels.push(Level {
             core: new.core.clone(),
             guid: new.guid,
-            episode,
+            activity,
             is_hosted: new.is_hosted,
             first: self.segments.len(),
             parameter: new.parameter,
@@ -479,12 +527,40 @@ impl State {
             hops: new.hops,
             is_told: false,
         });
+        self.note_context();
         Ok(())
     }
 
     fn leave(&mut self) {
-        if self.levels.pop().is_some() {
-            self.record.0.withdraw(self.levels.len());
+        if let Some(level) = self.levels.pop() {
+            self.record.0[self.levels.len()].end(level.activity);
+        }
+        self.note_context();
+    }
+
+    /// Sets the constraint of the calls that this thread makes now.
+    fn note_context(&self) {
+        let level = self.levels.last();
+        IS_ACTIVE.set(level.is_some());
+        set_of_thread(level.map(|level| {
+            let parameter = self.parameters(level).0;
+            constraint_of(level.guid, level.hops, parameter.as_ref())
+        }));
+    }
+
+    fn is_cancelled(&self, innermost: &Level) -> bool {
+        let place = &self.record.0[self.levels.len() - 1];
+        place.is_cancelled(innermost.activity)
+    }
+
+    /// The parameter and the implicit one of the innermost distributable thread.
+    fn parameters(
+        &self,
+        innermost: &Level,
+    ) -> (Option<SchedulingParameter>, Option<SchedulingParameter>) {
+        match self.innermost() {
+            Some(segment) => (segment.parameter, segment.implicit),
+            None => (innermost.parameter, innermost.implicit),
         }
     }
 
@@ -496,20 +572,14 @@ impl State {
 
     fn present(&self) -> Option<Present> {
         let level = self.levels.last()?;
-        let number = self.levels.len() - 1;
-        let innermost = self.innermost();
-        let (parameter, implicit) = match innermost {
-            Some(segment) => (segment.parameter, segment.implicit),
-            None => (level.parameter, level.implicit),
-        };
+        let (parameter, implicit) = self.parameters(level);
         Some(Present {
             core: level.core.clone(),
             guid: level.guid,
             parameter,
             implicit,
             hops: level.hops,
-            segments: self.segments.len() - level.first,
-            is_cancelled: self.record.0.is_cancelled(number, level.episode),
+            is_cancelled: self.is_cancelled(level),
         })
     }
 }

@@ -2,7 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
@@ -139,14 +138,14 @@ impl Context<'_> {
             Ok(propagated) => {
                 let (arena, thread) = (self.arena, self.thread);
                 #[cfg(feature = "distributable-threads")]
-                match known.scheduling {
-                    None => request.serve(arena, thread, propagated, &mut arguments, &mut reply),
-                    Some(content) => request.serve_in_thread(
-                        content,
+                match &known.scheduling {
+                    Some(context) if context.has_thread() => request.serve_in_thread(
+                        context,
                         (arena, thread, propagated),
                         &mut arguments,
                         &mut reply,
                     ),
+                    _ => request.serve(arena, thread, propagated, &mut arguments, &mut reply),
                 }
                 #[cfg(not(feature = "distributable-threads"))]
                 request.serve(arena, thread, propagated, &mut arguments, &mut reply)
@@ -299,10 +298,10 @@ impl Context<'_> {
 }
 
 /// The requests that the service contexts of a request make of the server.
-struct KnownContexts<'a> {
+struct KnownContexts {
     /// The content of the context of scheduling.
     #[cfg(feature = "distributable-threads")]
-    scheduling: Option<&'a [u8]>,
+    scheduling: Option<SchedulingContext>,
     /// The priority of the request, or the exception that a malformed context causes.
     propagated: Result<Option<Priority>, SystemException>,
     /// The priority, for the reply.
@@ -311,14 +310,12 @@ struct KnownContexts<'a> {
     agrees: bool,
     /// The time constraint of the request, which the thread has until this is dropped.
     constraint: Option<ConstraintGuard>,
-    of_request: PhantomData<&'a ()>,
 }
 
-impl<'a> KnownContexts<'a> {
+impl KnownContexts {
     const NONE: Self = Self {
         #[cfg(feature = "distributable-threads")]
         scheduling: None,
-        of_request: PhantomData,
         propagated: Ok(None),
         echo: None,
         agrees: false,
@@ -330,7 +327,7 @@ impl<'a> KnownContexts<'a> {
     fn read(
         core: &Core,
         connection: &ServerConnection,
-        header: &RequestHeader<'a>,
+        header: &RequestHeader<'_>,
         message: MessageHeader,
     ) -> Self {
         let known = ContextIndex::of(header.contexts);
@@ -339,37 +336,43 @@ impl<'a> KnownContexts<'a> {
             None => announced,
             Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
         };
-        let constraint = match known.scheduling {
+        let entered = match known.scheduling {
             None => Ok(None),
-            Some(data) => enter_constraint(data),
+            Some(data) => enter_constraint(core, data),
         };
-        let (announced, constraint) = match constraint {
-            Ok(constraint) => (announced, constraint),
+        let (announced, entered) = match entered {
+            Ok(entered) => (announced, entered),
             Err(malformed) => (announced.and(Err(malformed)), None),
         };
         let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
-            constraint,
+            #[cfg(feature = "distributable-threads")]
+            scheduling: entered.as_ref().map(|(_, context)| *context),
+            constraint: entered.map(|(constraint, _)| constraint),
             propagated: announced.and(priority),
             echo: echo.map(|priority| contexts::encode_priority(priority.value())),
             agrees: agree_to_lite(core, connection, header),
-            #[cfg(feature = "distributable-threads")]
-            scheduling: known.scheduling,
-            of_request: PhantomData,
         }
     }
 }
 
-/// Gives the thread the time constraint in a context.
+/// Gives the thread the time constraint in a context, and returns the context. Another version has
+/// no effect.
 ///
 /// # Errors
 /// `MARSHAL` if it is malformed.
 #[cold]
 #[inline(never)]
-fn enter_constraint(data: &[u8]) -> Result<Option<ConstraintGuard>, SystemException> {
+fn enter_constraint(
+    core: &Core,
+    data: &[u8],
+) -> Result<Option<(ConstraintGuard, SchedulingContext)>, SystemException> {
     let context = SchedulingContext::decode(data)?;
-    Ok(context.map(|context| Constraint::of_request(context, scheduling::received()).enter()))
+    Ok(context.map(|context| {
+        let constraint = Constraint::of_request(context, scheduling::received(), &core.config);
+        (constraint.enter(), context)
+    }))
 }
 
 /// The end of a request that no servant has served.
@@ -505,7 +508,7 @@ pub(super) fn urgency_of(
         }
         _ => None,
     };
-    let constraint = context.map(|context| Constraint::of_request(context, received));
+    let constraint = context.map(|context| Constraint::of_request(context, received, &core.config));
     (
         priority,
         constraint,
@@ -649,17 +652,14 @@ impl<'a> Request<'a> {
     #[inline(never)]
     fn serve_in_thread(
         &self,
-        content: &[u8],
+        context: &SchedulingContext,
         (arena, thread, propagated): (&'a Arena, &Thread, Option<Priority>),
         arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), UpcallError> {
         use crate::rtscheduling::{Answer, host};
-        let hosted = host(self.core, content, propagated)?;
+        let hosted = host(self.core, context, propagated)?;
         let served = self.serve(arena, thread, propagated, arguments, reply);
-        let Some(hosted) = hosted else {
-            return served;
-        };
         let answer = match &served {
             Ok(()) => Answer::Reply,
             Err(UpcallError::Exception(exception)) => Answer::Exception(*exception),

@@ -96,6 +96,7 @@ fn of_lane(lane: &ServerLane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot
         name: setup.name.clone(),
         priority: setup.priority,
         scheduling: setup.scheduling,
+        order: setup.order,
         endpoints: lane
             .published()
             .map(|p| format!("{}://{}", p.endpoint.scheme, p.way))

@@ -1,6 +1,7 @@
 //! Locks, wake-ups, and the sets of threads that work and wait.
 
 pub(crate) mod baton;
+pub(crate) mod cancellable;
 pub(crate) mod gate;
 pub(crate) mod kick;
 pub(crate) mod observer;

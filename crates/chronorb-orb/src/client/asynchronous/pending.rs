@@ -6,6 +6,8 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+#[cfg(feature = "distributable-threads")]
+use std::sync::Weak;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,8 @@ use super::completion::Completion;
 use super::slot::{self, Slot};
 use crate::call::{Operation, Reply};
 use crate::object::Object;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::Interrupt;
 
 /// The result of an asynchronous call, which may not have arrived yet: a poller in the sense of
 /// CORBA Messaging (CORBA 3.3 part 1, 22.10).
@@ -79,7 +83,7 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
     /// Those of the operation.
     pub fn wait(mut self) -> Result<T, E> {
         loop {
-            let to_its_end = |slot: &mut Slot| slot.wait(slot.deadline());
+            let to_its_end = WaitLimit::EndOfCall;
             if let Some(result) = self.get_if(Deadline::after(LONG), to_its_end) {
                 return result;
             }
@@ -95,7 +99,7 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
     pub fn wait_until(&mut self, deadline: Instant) -> Result<T, E> {
         let left = deadline.saturating_duration_since(Instant::now());
         let until = Deadline::after(left);
-        let result = self.get_if(until, |slot| slot.wait(until));
+        let result = self.get_if(until, WaitLimit::Until(until));
         result.unwrap_or_else(|| Err(E::from(NOT_YET)))
     }
 
@@ -105,7 +109,7 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
     /// # Errors
     /// Those of the operation; `OBJECT_NOT_EXIST` (OMG minor 5) if the result was taken before.
     pub fn try_get(&mut self) -> Option<Result<T, E>> {
-        self.get_if(Deadline::after(Duration::ZERO), Slot::poll)
+        self.get_if(Deadline::after(Duration::ZERO), WaitLimit::Now)
     }
 
     /// Has `handler` called with the result, once: the callback model of CORBA Messaging.
@@ -152,22 +156,60 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
         }
     }
 
-    /// Returns the result if the call has ended by `has_ended`. Waits until `until` for a call that
+    /// Returns the result if the call has ended within a limit. Waits until `until` for a call that
     /// is just being completed.
-    fn get_if(
-        &mut self,
-        until: Deadline,
-        has_ended: impl FnOnce(&mut Slot) -> bool,
-    ) -> Option<Result<T, E>> {
+    fn get_if(&mut self, until: Deadline, limit: WaitLimit) -> Option<Result<T, E>> {
         if matches!(self.state, PendingState::Over) {
             return Some(Err(E::from(TAKEN)));
         }
+        #[cfg(feature = "distributable-threads")]
+        if crate::rtscheduling::is_in_segment() {
+            return self.get_in_segment(until, limit);
+        }
         let mut slot = self.take_slot(until)?;
-        if has_ended(&mut slot) {
+        if limit.wait(&mut slot) {
             return Some(self.open(slot));
         }
         self.state = PendingState::Own(slot);
         None
+    }
+
+    /// Returns the result as [`get_if`](Self::get_if) does, between scheduling points. A
+    /// cancellation of the calling distributable thread ends the wait and the call.
+    #[cfg(feature = "distributable-threads")]
+    #[cold]
+    #[inline(never)]
+    fn get_in_segment(&mut self, until: Deadline, limit: WaitLimit) -> Option<Result<T, E>> {
+        let poll = match crate::rtscheduling::begin_poll() {
+            Ok(poll) => poll,
+            Err(cancelled) => return Some(Err(E::from(cancelled))),
+        };
+        let mut slot = self.take_slot(until)?;
+        let has_ended = match (slot.interruption(), limit.until(&slot)) {
+            (Some(wait), Some(until)) => {
+                let weak = || Arc::downgrade(&wait) as Weak<dyn Interrupt>;
+                let waiting = poll.wait(Arc::as_ptr(&wait).addr(), weak);
+                waiting.is_ok() && slot.wait_until_interrupted(until, &wait)
+            }
+            _ => limit.wait(&mut slot),
+        };
+        if has_ended {
+            let result = self.open(slot);
+            return Some(match poll.end(Ok(result.is_err())) {
+                Ok(()) => result,
+                Err(cancelled) => Err(E::from(cancelled)),
+            });
+        }
+        match poll.end_without_reply() {
+            Ok(()) => {
+                self.state = PendingState::Own(slot);
+                None
+            }
+            Err(cancelled) => {
+                slot.cancel();
+                Some(Err(E::from(cancelled)))
+            }
+        }
     }
 
     /// Takes the slot, back from a completion thread if that has it; `None` if there is none, or
@@ -249,6 +291,34 @@ impl<T, E> fmt::Debug for PendingReply<T, E> {
             PendingState::Over => "over",
         };
         f.debug_tuple("PendingReply").field(&state).finish()
+    }
+}
+
+/// The time that a thread waits for the end of a call.
+#[derive(Clone, Copy)]
+enum WaitLimit {
+    /// No time.
+    Now,
+    Until(Deadline),
+    /// The time that the call has left.
+    EndOfCall,
+}
+
+impl WaitLimit {
+    fn until(self, slot: &Slot) -> Option<Deadline> {
+        match self {
+            Self::Now => None,
+            Self::Until(until) => Some(until),
+            Self::EndOfCall => Some(slot.deadline()),
+        }
+    }
+
+    /// Waits. Returns whether the call has ended.
+    fn wait(self, slot: &mut Slot) -> bool {
+        match self.until(slot) {
+            None => slot.poll(),
+            Some(until) => slot.wait(until),
+        }
     }
 }
 

@@ -15,13 +15,14 @@ use super::completion::Completion;
 use crate::call::{Operation, Reply};
 use crate::client::attempt::{Decision, Destination, INV_OBJREF, Outcome};
 use crate::client::binding::{Binding, BindingKey, NO_USABLE_PROFILE, flush_oneways};
-use crate::client::connection::{Failure, MALFORMED, SharedOwner, comm_failure};
+use crate::client::connection::{Failure, MALFORMED, SharedOwner, SharedWait, comm_failure};
 use crate::client::invocation::{Invocation, locate};
 use crate::client::request::{Arguments, marshal, marshal_again, read_reply};
 use crate::core::Core;
 use crate::failure::{self, LastFailure};
 use crate::object::Object;
 use crate::profile::Profile;
+use crate::rtcorba::scheduling::CallConstraint;
 use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{self, ReplyBody, Scope};
 
@@ -71,6 +72,8 @@ struct SlotCall {
     operation: Operation,
     /// The CORBA priority of the thread that made it.
     caller: Option<Priority>,
+    /// The constraint that its requests carry, whichever thread sends them.
+    constraint: CallConstraint,
     invocation: Invocation,
     state: SlotState,
     /// A decision that another thread carries out, because that may take long.
@@ -119,7 +122,45 @@ pub(super) fn begin(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<Box<Slot>, SystemException> {
+    #[cfg(feature = "distributable-threads")]
+    if crate::rtscheduling::is_in_segment() {
+        return begin_in_segment(object, operation, arguments);
+    }
     let invocation = Invocation::begin(object, BindingKey::of_asynchronous_calls)?;
+    let of_caller = (request_priority(), CallConstraint::of_calls());
+    begin_by(object, operation, arguments, (invocation, of_caller))
+}
+
+/// Sends a request as [`begin`] does. It makes a distributable thread of its own, as oneway
+/// requests do, because the caller goes on.
+#[cfg(feature = "distributable-threads")]
+#[cold]
+#[inline(never)]
+fn begin_in_segment(
+    object: &Object,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<Box<Slot>, SystemException> {
+    let caller = request_priority();
+    let mut call = crate::rtscheduling::begin_detached()?;
+    let invocation = Invocation::begin(object, BindingKey::of_asynchronous_calls);
+    let constraint = CallConstraint::of_calls();
+    call.prepared();
+    let begun = invocation.and_then(|invocation| {
+        let of_caller = (caller, constraint);
+        begin_by(object, operation, arguments, (invocation, of_caller))
+    });
+    call.end(begun.as_ref().map(|_| false).map_err(|it| *it))?;
+    begun
+}
+
+/// Sends a request, with the priority and the constraint of its caller.
+fn begin_by(
+    object: &Object,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    (invocation, (caller, constraint)): (Invocation, (Option<Priority>, CallConstraint)),
+) -> Result<Box<Slot>, SystemException> {
     let free = Slots::of(object.core()).free.lock().pop();
     let mut slot = free.ok_or(TOO_MANY_PENDING)?;
     if slot.reply.capacity() == 0 {
@@ -129,7 +170,8 @@ pub(super) fn begin(
     slot.call = Some(SlotCall {
         object: object.clone(),
         operation: *operation,
-        caller: request_priority(),
+        caller,
+        constraint,
         invocation,
         state: SlotState::Begun,
         deferred: None,
@@ -269,6 +311,7 @@ impl Slot {
         });
         scope.begin(&core);
         let (frame, operation) = (&mut scope.request, &call.operation);
+        let _carried = call.constraint.carry();
         let body = match arguments {
             Some(arguments) => marshal(binding, frame, operation, arguments, request_id)?.0,
             None => {
@@ -308,7 +351,20 @@ impl Slot {
 
     /// Waits for the end of the call; returns whether it has ended before `until`.
     pub(super) fn wait(&mut self, until: Deadline) -> bool {
-        self.advance(Some(until), false)
+        self.advance(Some((until, None)), false)
+    }
+
+    /// Waits as [`wait`](Self::wait) does, until another thread ends that by `wait`.
+    #[cfg(feature = "distributable-threads")]
+    pub(super) fn wait_until_interrupted(&mut self, until: Deadline, wait: &SharedWait) -> bool {
+        self.advance(Some((until, Some(wait))), false)
+    }
+
+    /// Returns what ends waits of the slot's present owner; `None` if no file descriptor was left
+    /// for it.
+    #[cfg(feature = "distributable-threads")]
+    pub(super) fn interruption(&self) -> Option<Arc<SharedWait>> {
+        SharedWait::of(&self.waiter)
     }
 
     /// Waits for the end of the present attempt alone, whose connection has ended.
@@ -322,7 +378,7 @@ impl Slot {
 
     /// Receives replies and carries out what follows, until the call has ended. Returns `false` if
     /// there is no reply by `until`, or at present.
-    fn advance(&mut self, until: Option<Deadline>, defers: bool) -> bool {
+    fn advance(&mut self, until: Option<(Deadline, Option<&SharedWait>)>, defers: bool) -> bool {
         loop {
             let deadline = self.deadline();
             let Some((owner, request_id)) = self.awaited() else {
@@ -331,7 +387,10 @@ impl Slot {
             let (shared, frame) = (&owner.shared, &mut self.reply);
             let received = match until {
                 None => shared.poll(request_id, frame),
-                Some(until) => shared.receive(request_id, frame, until.min(deadline)),
+                Some((until, wait)) => {
+                    let until = (until.min(deadline), wait);
+                    shared.receive_until_interrupted(request_id, frame, until)
+                }
             };
             if !self.take_in(&owner, request_id, received, defers) {
                 return false;

@@ -6,7 +6,7 @@ use chronorb_rt::Deadline;
 #[cfg(feature = "access")]
 use super::REFUSED_BY_RULES;
 use super::{
-    BINDINGS, Binding, BindingKey, NO_USABLE_PROFILE, Selection, TOO_MANY_CONNECTIONS, TableKey,
+    BINDINGS, Binding, BindingKey, NO_USABLE_PROFILE, Selection, TOO_MANY_CONNECTIONS,
     establish_at_any, prepare,
 };
 use crate::client::attempt::{Destination, may_move};
@@ -60,8 +60,7 @@ pub(in crate::client) fn fail_over(
 /// fail-over.
 #[cold]
 pub(in crate::client) fn prepare_standbys(key: BindingKey, object: &Object, deadline: Deadline) {
-    let table_key = TableKey::at_present(key);
-    let bound = BINDINGS.with_borrow(|all| all.bindings.get(&table_key).cloned());
+    let bound = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     let Some((bound, failover)) = bound.and_then(|b| Some((b.clone(), b.failover.clone()?))) else {
         return;
     };

@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+#[cfg(feature = "distributable-threads")]
+use std::cell::OnceCell;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
@@ -17,12 +19,15 @@ use super::key::{ChannelKind, ConnectionKey};
 use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
 use super::permit::ConnectionPermit;
 use super::shared::{SharedConnection, first_request_id};
+use super::shared_wait::SharedWait;
 use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
 use crate::core::Core;
 use crate::gather::{self, GatherError, Write};
 use crate::protocol::Way;
 use crate::rtcorba::{OnewayBuffering, Priority};
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::Interrupt;
 
 /// A connection to a server, as one thread has it. The thread has one request at a time under way
 /// on it, and every wait ends with its deadline.
@@ -53,6 +58,10 @@ pub(in crate::client) struct ClientConnection {
     tells_time: bool,
     /// Oneways of the thread that are not sent yet, if its reference keeps any.
     kept: Option<Arc<KeptOneways>>,
+    /// The waits of the thread on a shared connection, which others may end; `None` where that
+    /// cannot be.
+    #[cfg(feature = "distributable-threads")]
+    wait: OnceCell<Option<Arc<SharedWait>>>,
 }
 
 /// The part that differs by kind: an enum, whose calls the processor predicts better than those by
@@ -98,10 +107,10 @@ impl SharedOwner {
         request_id: u32,
         expected: MessageType,
         frame: &mut Frame,
-        deadline: Deadline,
+        until: (Deadline, Option<&SharedWait>),
     ) -> Result<MessageHeader, Failure> {
         let shared = &self.shared;
-        let received = shared.receive(request_id, frame, deadline);
+        let received = shared.receive_until_interrupted(request_id, frame, until);
         let header = received.unwrap_or_else(|| Err(shared.abandon(request_id, frame)))?;
         if header.kind != expected {
             shared.close();
@@ -232,6 +241,8 @@ impl ClientConnection {
             last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
             kept: None,
+            #[cfg(feature = "distributable-threads")]
+            wait: OnceCell::new(),
         };
         this.announces_always = !this.link().is_stream();
         this
@@ -502,7 +513,10 @@ impl ClientConnection {
     ) -> Result<MessageHeader, Failure> {
         let received = match &self.channel {
             Channel::Exclusive(own) => own.receive(expected, frame, (deadline, whole)),
-            Channel::Shared(owner, _) => owner.receive(request_id, expected, frame, deadline),
+            Channel::Shared(owner, _) => {
+                let until = (deadline, self.present_wait());
+                owner.receive(request_id, expected, frame, until)
+            }
         };
         if expected == MessageType::Reply {
             if received.is_ok() {
@@ -515,13 +529,39 @@ impl ClientConnection {
         received
     }
 
-    /// The link whose end interrupts a wait of the thread, if no other thread uses it.
+    /// The interruption of the thread's next wait for a reply: its address, and a function that
+    /// returns it. `None` if no file descriptor was left for it.
     #[cfg(feature = "distributable-threads")]
-    pub(in crate::client) fn interruptible(&self) -> Option<&Arc<Link>> {
-        match &self.channel {
-            Channel::Exclusive(own) => Some(&own.link),
-            Channel::Shared(..) => None,
+    pub(in crate::client) fn interruption(
+        &self,
+    ) -> Option<(usize, impl FnOnce() -> Weak<dyn Interrupt>)> {
+        let interrupt: InterruptOf<'_> = match &self.channel {
+            Channel::Exclusive(own) => InterruptOf::Link(&own.link),
+            Channel::Shared(_, waiter) => {
+                let wait = self.wait.get_or_init(|| SharedWait::of(waiter));
+                let wait = wait.as_ref()?;
+                wait.begin();
+                InterruptOf::Wait(wait)
+            }
+        };
+        let address = match interrupt {
+            InterruptOf::Link(link) => Arc::as_ptr(link).addr(),
+            InterruptOf::Wait(wait) => Arc::as_ptr(wait).addr(),
+        };
+        let weak = move || match interrupt {
+            InterruptOf::Link(link) => Arc::downgrade(link) as Weak<dyn Interrupt>,
+            InterruptOf::Wait(wait) => Arc::downgrade(wait) as Weak<dyn Interrupt>,
+        };
+        Some((address, weak))
+    }
+
+    /// The wait of the thread on a shared connection, if others may end it.
+    fn present_wait(&self) -> Option<&SharedWait> {
+        #[cfg(feature = "distributable-threads")]
+        if crate::rtscheduling::is_in_segment() {
+            return self.wait.get()?.as_deref();
         }
+        None
     }
 
     /// Closes the connection for all threads that have it; bindings that use it connect anew.
@@ -541,6 +581,15 @@ impl Drop for ClientConnection {
             kept.lose_all();
         }
     }
+}
+
+/// The interruption of a wait for a reply.
+#[cfg(feature = "distributable-threads")]
+#[derive(Clone, Copy)]
+enum InterruptOf<'c> {
+    /// The end of the connection, which no other thread uses.
+    Link(&'c Arc<Link>),
+    Wait(&'c Arc<SharedWait>),
 }
 
 /// The longest time that the end of a connection takes to send what was kept.

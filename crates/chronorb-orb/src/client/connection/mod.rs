@@ -36,6 +36,7 @@ mod link;
 mod permit;
 mod sending;
 mod shared;
+mod shared_wait;
 #[cfg(test)]
 #[allow(
     clippy::disallowed_macros,
@@ -62,4 +63,5 @@ pub(super) use heartbeat::HeartbeatPeer;
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
 pub(super) use shared::SharedConnection;
+pub(super) use shared_wait::SharedWait;
 pub(super) use threads::{ConnectionThread, no_thread, start_aside};

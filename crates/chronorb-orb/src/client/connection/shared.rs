@@ -25,6 +25,7 @@ use super::key::ChannelKind;
 use super::link::{Failure, Link, MALFORMED, MAX_STRAYS, ReplyReader, comm_failure, timeout};
 use super::permit::ConnectionPermit;
 use super::sending::SendMode;
+use super::shared_wait::SharedWait;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
@@ -88,7 +89,7 @@ enum WaitEnd {
     Done(Result<MessageHeader, Failure>),
     /// No thread reads: the calling thread is the leader now.
     Lead,
-    /// The time is over.
+    /// The time is over, or the wait is interrupted.
     Late,
 }
 
@@ -249,10 +250,23 @@ impl SharedConnection {
         frame: &mut Frame,
         deadline: Deadline,
     ) -> Option<Result<MessageHeader, Failure>> {
-        match self.wait(request_id, frame, deadline) {
+        self.receive_until_interrupted(request_id, frame, (deadline, None))
+    }
+
+    /// Waits as [`receive`](Self::receive) does. Also returns `None` if the wait is interrupted.
+    pub(in crate::client) fn receive_until_interrupted(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        (deadline, wait): (Deadline, Option<&SharedWait>),
+    ) -> Option<Result<MessageHeader, Failure>> {
+        match self.wait(request_id, frame, (deadline, wait)) {
             WaitEnd::Done(result) => Some(result),
             WaitEnd::Lead => self.lead(request_id, frame, |reader, frame| {
-                let read = |room: &mut [u8]| self.link.recv(room, deadline);
+                let read = |room: &mut [u8]| match wait {
+                    None => self.link.recv(room, deadline),
+                    Some(wait) => wait.recv(&self.link, room, deadline),
+                };
                 reader.receive_reply(&self.link, frame, read)
             }),
             WaitEnd::Late => None,
@@ -338,7 +352,12 @@ impl SharedConnection {
     }
 
     /// Waits until the call has ended, or no other thread reads.
-    fn wait(&self, request_id: u32, frame: &mut Frame, deadline: Deadline) -> WaitEnd {
+    fn wait(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        (deadline, wait): (Deadline, Option<&SharedWait>),
+    ) -> WaitEnd {
         let mut calls = self.calls.lock();
         loop {
             let Some(i) = calls.position(request_id) else {
@@ -369,7 +388,9 @@ impl SharedConnection {
                 self.forget(request_id);
                 return WaitEnd::Done(Err(end));
             }
-            if deadline.has_passed() {
+            // Each change for this call after this point changes the number.
+            let seen = calls.waiting[i].waiter.get();
+            if deadline.has_passed() || wait.is_some_and(SharedWait::is_interrupted) {
                 return WaitEnd::Late;
             }
             if !calls.is_read {
@@ -379,8 +400,6 @@ impl SharedConnection {
             let call = &mut calls.waiting[i];
             call.is_asleep = true;
             let waiter = call.waiter.clone();
-            // Each change for this call after this point changes the number.
-            let seen = waiter.get();
             drop(calls);
             waiter.wait_while(seen, deadline);
             calls = self.calls.lock();

@@ -126,22 +126,6 @@ thread_local! {
     static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
     /// Counts the changes of this thread's policies.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
-    /// Whether this thread has had a time constraint.
-    static USES_CONSTRAINTS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Notes that the calling thread has a time constraint. From the first one on, all its calls leave
-/// the short path, which knows nothing of constraints.
-#[inline]
-pub(crate) fn note_constraint() {
-    if !USES_CONSTRAINTS.replace(true) {
-        CHANGES.set(CHANGES.get().wrapping_add(1));
-    }
-}
-
-/// Whether calls of this thread may have time constraints.
-pub(crate) fn uses_constraints() -> bool {
-    USES_CONSTRAINTS.get()
 }
 
 /// The policies at the level of the ORB, in a form that calls read without a lock.

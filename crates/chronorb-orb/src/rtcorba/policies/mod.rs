@@ -27,9 +27,7 @@ pub use bands::{BandsError, PriorityBand, PriorityBands};
 pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
 pub(crate) use ends::{EndPolicies, check_ends, utc_now};
 pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
-pub(crate) use levels::{
-    OrbPolicies, effective_overrides, effective_time_out, note_constraint, uses_constraints,
-};
+pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;
 pub use overrides::SetOverride;

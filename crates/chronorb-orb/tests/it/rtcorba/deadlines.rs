@@ -216,3 +216,46 @@ fn a_call_has_the_deadline_whichever_connection_carries_it() {
         .shutdown(true)
         .expect("it is not called by a servant");
 }
+
+/// Returns the time to an hour's deadline that a server sees whose clock is ahead, by relative and
+/// absolute times, if the errors of both clocks are stated.
+fn seen_by_a_clock_ahead(ahead: Duration, errors: [Option<Duration>; 2]) -> i64 {
+    let [of_client, of_server] = errors;
+    let (server, text) = server(|config| {
+        config.clock_uncertainty = of_server;
+        config.clock_correction = ahead.as_micros() as i64;
+    });
+    let client = orb_with(|config| config.clock_uncertainty = of_client);
+    let clock = object(&client, &text);
+    let _until = current(&client).constrain(TimeConstraint::within(HOUR));
+    let left = time_left(&clock).expect("it is there");
+    for orb in [client, server] {
+        orb.shutdown(true).expect("it is not a servant's thread");
+    }
+    left
+}
+
+#[test]
+fn absolute_deadlines_are_heeded_where_both_errors_are_stated() {
+    let exact = Some(Duration::ZERO);
+    // The clock of the server shows that the deadline has passed an hour ago.
+    let left = seen_by_a_clock_ahead(HOUR * 2, [exact, exact]);
+    assert!(left <= -nanos(HOUR), "{left}");
+    for errors in [[None, exact], [exact, None], [None, None]] {
+        let left = seen_by_a_clock_ahead(HOUR * 2, errors);
+        assert!(left > 0, "{errors:?}: {left}");
+    }
+}
+
+#[test]
+fn the_relative_deadline_counts_where_the_clocks_may_be_as_far_apart() {
+    let apart = Duration::from_millis(10);
+    let error = Some(apart);
+    // By the absolute deadline alone the time would be longer by the errors of both clocks.
+    for ahead in [Duration::ZERO, apart] {
+        let left = seen_by_a_clock_ahead(ahead, [error, error]);
+        assert!(left > 0 && left <= nanos(HOUR), "{left}");
+    }
+    let without = seen_by_a_clock_ahead(apart, [None, None]);
+    assert!(without > 0 && without <= nanos(HOUR), "{without}");
+}

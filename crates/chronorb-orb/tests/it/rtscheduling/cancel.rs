@@ -9,7 +9,7 @@ use chronorb_orb::rtscheduling::{SchedulingCurrent, SegmentError, ThreadState};
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, SystemException, SystemExceptionKind};
 use chronorb_rt::Deadline;
 
-use super::nodes::{Node, perform};
+use super::nodes::{Node, begin, perform};
 use crate::support::{Latch, PATIENCE};
 
 fn is_cancelled<T>(result: Result<T, SystemException>, completed: CompletionStatus) -> bool {
@@ -160,6 +160,90 @@ fn follows(configure: impl Fn(&mut chronorb_orb::OrbConfig), completed: Completi
 #[test]
 fn a_cancellation_follows_the_head_over_two_calls_and_wakes_who_waits() {
     follows(|_| {}, CompletionStatus::Maybe);
+}
+
+/// The strategies by which threads share connections.
+const SHARED: [ConnectionStrategy; 2] = [ConnectionStrategy::Leader, ConnectionStrategy::Thread];
+
+#[test]
+fn a_cancellation_wakes_a_thread_that_waits_on_a_shared_connection() {
+    for strategy in SHARED {
+        let shared = |config: &mut chronorb_orb::OrbConfig| config.client_connection = strategy;
+        follows(shared, CompletionStatus::Maybe);
+    }
+}
+
+#[test]
+fn a_shared_connection_goes_on_when_a_wait_on_it_is_cancelled() {
+    for strategy in SHARED {
+        let shared = |config: &mut chronorb_orb::OrbConfig| config.client_connection = strategy;
+        let (a, b) = (Node::with(shared), Node::new());
+        let gate = Arc::new(Latch::default());
+        let (entered, held) = (gate.clone(), gate.clone());
+        let (arrived, arrival) = mpsc::channel();
+        let object = b.serve(move |call| match call.operation() {
+            b"hold" => {
+                entered.set(1);
+                held.reach(2);
+                Ok(())
+            }
+            _ => {
+                let current = call.orb().scheduling_current();
+                let _ = arrived.send(current.id()?);
+                Err(work(&current))
+            }
+        });
+        let object = a.see(&b, &object);
+        let current = a.orb.scheduling_current();
+        thread::scope(|scope| {
+            // This one reads for the other.
+            let first = scope.spawn(|| perform(&object, "hold"));
+            gate.reach(1);
+            let other = scope.spawn(|| {
+                let _segment = current.segment("root", None, None).unwrap();
+                perform(&object, "go")
+            });
+            let id = arrival.recv_timeout(PATIENCE).unwrap();
+            current.lookup(id).expect("it waits here").cancel();
+            let result = other.join().unwrap();
+            assert!(is_cancelled(result, CompletionStatus::Maybe), "{result:?}");
+            gate.set(2);
+            assert_eq!(first.join().unwrap(), Ok(false), "its reply comes");
+        });
+    }
+}
+
+#[test]
+fn a_cancellation_wakes_a_thread_that_waits_for_an_asynchronous_reply() {
+    let (a, b) = (Node::new(), Node::new());
+    let gate = Arc::new(Latch::default());
+    let (entered, held) = (gate.clone(), gate.clone());
+    let object = b.serve(move |_| {
+        entered.set(1);
+        held.reach(2);
+        Ok(())
+    });
+    let object = a.see(&b, &object);
+    let current = a.orb.scheduling_current();
+    thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        let own = &current;
+        let root = scope.spawn(move || {
+            let _segment = own.segment("root", None, None).unwrap();
+            tell.send(own.id().unwrap()).unwrap();
+            let pending = begin(&object).unwrap();
+            let result = pending.wait();
+            (result, own.id().is_err())
+        });
+        let id = told.recv_timeout(PATIENCE).unwrap();
+        gate.reach(1);
+        current.lookup(id).expect("it is here").cancel();
+        let (result, is_unwound) = root.join().unwrap();
+        assert!(is_cancelled(result, CompletionStatus::Maybe), "{result:?}");
+        assert!(is_unwound);
+    });
+    gate.set(2);
+    assert_eq!(a.told.cancellations(), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use chronorb_giop::{
     IiopProfile, MessageType, RequestHeader, ResponseFlags, SchedulingContext, ServiceContext,
     Target, Version, contexts, encode_request, finish_message, start_message,
 };
-use chronorb_orb::rtcorba::LaneOrder;
+use chronorb_orb::rtcorba::{LaneOrder, TimeConstraint};
 use chronorb_orb::rtscheduling::{
     EarliestDeadlineScheduler, Guid, MaximumUrgencyScheduler, Monotonic, SchedulingCurrent,
     SchedulingParameter,
@@ -19,7 +19,7 @@ use chronorb_orb::rtscheduling::{
 use chronorb_orb::{Incident, Object, Operation, SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, PiMutex};
 
-use super::nodes::{Node, fixed, perform};
+use super::nodes::{Node, begin, fixed, perform};
 use crate::support::{Latch, PATIENCE, orb_with};
 
 type Ids = Arc<PiMutex<Vec<(&'static str, Guid)>>>;
@@ -167,6 +167,71 @@ fn a_oneway_call_makes_a_thread_with_the_implicit_parameter() {
     let expected = ["begin root 10", "SendRequest", "ReceiveOther"];
     assert_eq!(client.told.take(), expected);
     server.shutdown(true).unwrap();
+}
+
+#[test]
+fn an_asynchronous_call_makes_a_thread_with_the_implicit_parameter() {
+    let (client, server) = (Node::new(), Node::new());
+    let (tell, told) = mpsc::channel();
+    let object = server.serve(move |call| {
+        let current = call.orb().scheduling_current();
+        let _ = tell.send((current.id()?, call.orb().rt_current().time_left()));
+        Ok(())
+    });
+    let object = client.see(&server, &object);
+    let current = client.orb.scheduling_current();
+    let _segment = current.segment("root", Some(&fixed(10)), Some(&fixed(5)));
+    let id = current.id().unwrap();
+    let pending = begin(&object).unwrap();
+    let (there, left) = told.recv_timeout(PATIENCE).unwrap();
+    assert_ne!(there, id);
+    assert_eq!(left, None);
+    assert_eq!(pending.wait(), Ok(()));
+    assert_eq!(current.id(), Ok(id));
+    let priority = client.orb.rt_current().priority().unwrap();
+    assert_eq!(priority.value(), 10, "the caller keeps its priority");
+    let expected = [
+        "begin root 10",
+        "SendRequest",
+        "ReceiveOther",
+        "SendPoll",
+        "ReceiveReply",
+    ];
+    assert_eq!(client.told.take(), expected);
+    let _until = client
+        .orb
+        .rt_current()
+        .constrain(TimeConstraint::within(PATIENCE));
+    assert_eq!(begin(&object).unwrap().wait(), Ok(()));
+    let (again, left) = told.recv_timeout(PATIENCE).unwrap();
+    assert!(again != id && again != there, "each is a thread of its own");
+    assert!(left.is_some_and(|left| left > 0), "the deadline travels");
+}
+
+#[test]
+fn a_deadline_within_a_segment_of_fixed_priority_travels() {
+    let (client, server) = (Node::new(), Node::new());
+    let (tell, told) = mpsc::channel();
+    let object = server.serve(move |call| {
+        let id = call.orb().scheduling_current().id()?;
+        let _ = tell.send((id, call.orb().rt_current().time_left()));
+        Ok(())
+    });
+    let object = client.see(&server, &object);
+    let current = client.orb.scheduling_current();
+    let _segment = current.segment("root", Some(&fixed(10)), None);
+    let id = current.id().unwrap();
+    assert_eq!(perform(&object, "go"), Ok(false));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok((id, None)));
+    let constraint = TimeConstraint::within(PATIENCE);
+    let until = client.orb.rt_current().constrain(constraint);
+    assert_eq!(perform(&object, "go"), Ok(false));
+    let (there, left) = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(there, id);
+    assert!(left.is_some_and(|left| left > 0));
+    drop(until);
+    assert_eq!(perform(&object, "go"), Ok(false));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok((id, None)));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use chronorb_cdr::Decoder;
 use chronorb_orb::rtcorba::Priority;
 use chronorb_orb::rtscheduling::{Guid, Scheduler, SchedulingParameter, SchedulingPoint};
 use chronorb_orb::{
-    Call, Object, Operation, Orb, OrbConfig, Reply, ReplyWriter, Scope, Skeleton, SystemException,
+    Call, Object, Operation, Orb, OrbConfig, PendingReply, Reply, ReplyWriter, Scope, Skeleton,
+    SystemException,
 };
 use chronorb_rt::PiMutex;
 
@@ -196,4 +197,9 @@ pub(super) fn perform(object: &Object, name: &'static str) -> Result<bool, Syste
         let reply = object.invoke(scope, &Operation::twoway(name), &|_| Ok(()))?;
         Ok(matches!(reply, Reply::UserException(..)))
     })
+}
+
+/// Begins an asynchronous call without arguments and results.
+pub(super) fn begin(object: &Object) -> Result<PendingReply<()>, SystemException> {
+    PendingReply::begin(object, &Operation::twoway("go"), &|_| Ok(()), |_| Ok(()))
 }
