@@ -539,7 +539,7 @@ pub(crate) struct RioArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run these experiments of the paper alone: e10, e11, e12, e13.
+    /// Run these experiments alone: e10, e11, e12, e13, e13-packets, stages.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<rio::RioPart>,
 
@@ -548,12 +548,12 @@ pub(crate) struct RioArguments {
           value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
-    /// The work of the receiver of bulk traffic for each block of 8,000 octets in e11, in µs,
-    /// instead of 12.
+    /// The work of the receiver of bulk traffic for each block of 8,000 octets in e11 and
+    /// e13-packets, in µs, instead of 12.
     #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=100_000))]
     work: Option<u64>,
 
-    /// The rate of the switch in e11, in Mbit/s, instead of 10,000.
+    /// The rate of the switch in e11 and e13-packets, in Mbit/s, instead of 10,000.
     #[arg(long, value_name = "MBIT", value_parser = value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
 
@@ -562,7 +562,8 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
 
-    /// The number of turns of each way in e10 and e11, instead of 10, or with --short 3.
+    /// The number of turns of each way in e10, e11 and e13-packets, instead of 10, or with --short
+    /// 3.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     rounds: Option<u32>,
 }

@@ -37,6 +37,7 @@ const PARTS: &[(&str, Main)] = &[
     (bench::IDLE_CLIENTS, bench::idle_clients_main),
     (failover::PART, failover::part_main),
     (hostile::PART, hostile::part_main),
+    (inversion::BULK, inversion::bulk_main),
     (inversion::CLIENT, inversion::client_main),
     (os::PART, os::part_main),
     (rio::PART, rio::part_main),

@@ -37,6 +37,8 @@ pub use stamp_ring::stamp;
 #[cfg(feature = "laboratory")]
 pub use steps::StepCounter;
 #[cfg(feature = "laboratory")]
+pub use system_call::system_call_name;
+#[cfg(feature = "laboratory")]
 pub use tracer::{Mark, SystemCalls, TraceError, Tracer, step_mark, trace_mark};
 pub use turn::{ActivityGuard, counts_of_this_thread, doing, keep_activity_times};
 #[cfg(feature = "uring")]

@@ -4,7 +4,8 @@ use libc::c_long;
 
 /// The name of the system call with this number on this machine, as `futex`; of one that is not
 /// listed here its number, as `syscall_999`.
-pub(crate) fn name(number: u64) -> String {
+#[must_use]
+pub fn system_call_name(number: u64) -> String {
     let mut all = COMMON.iter().chain(OF_THIS_MACHINE);
     let found = all.find(|(known, _)| u64::try_from(*known) == Ok(number));
     match found {
@@ -46,6 +47,7 @@ const COMMON: &[(c_long, &str)] = constants! {
     SYS_pselect6 SYS_read SYS_readv SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_restart_syscall
     SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn SYS_sched_getaffinity SYS_sched_getparam
     SYS_sched_getscheduler SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_yield SYS_sendmmsg
+    SYS_timerfd_settime
     SYS_sendmsg SYS_sendto SYS_set_robust_list SYS_setsockopt SYS_shutdown SYS_sigaltstack
     SYS_socket SYS_statx SYS_tgkill SYS_write SYS_writev
 };
@@ -62,8 +64,11 @@ mod tests {
 
     #[test]
     fn calls_are_named_and_strange_ones_are_numbered() {
-        assert_eq!(name(libc::SYS_sendto as u64), "sendto");
-        assert_eq!(name(libc::SYS_epoll_pwait2 as u64), "epoll_pwait2");
-        assert_eq!(name(99_999), "syscall_99999");
+        assert_eq!(system_call_name(libc::SYS_sendto as u64), "sendto");
+        assert_eq!(
+            system_call_name(libc::SYS_epoll_pwait2 as u64),
+            "epoll_pwait2"
+        );
+        assert_eq!(system_call_name(99_999), "syscall_99999");
     }
 }

@@ -247,7 +247,7 @@ fn told(span: BTreeMap<(i32, u64), (u64, u64)>) -> Vec<SystemCalls> {
         .into_iter()
         .map(|((tid, number), (calls, octets))| SystemCalls {
             thread: tid.unsigned_abs(),
-            name: system_call::name(number),
+            name: system_call::system_call_name(number),
             calls,
             octets,
         })

@@ -172,7 +172,7 @@ impl Busy<'_> {
 }
 
 /// Returns the number of a task's jobs with deadlines up to a time, from the first one on.
-fn jobs_until(task: &Task, deadline: i128) -> Time {
+pub(crate) fn jobs_until(task: &Task, deadline: i128) -> Time {
     let since = deadline - first_deadline(task);
     if since < 0 {
         return 0;
@@ -182,7 +182,7 @@ fn jobs_until(task: &Task, deadline: i128) -> Time {
 }
 
 /// Returns the first deadline of a task's jobs after a time.
-fn next_deadline(task: &Task, deadline: i128) -> i128 {
+pub(crate) fn next_deadline(task: &Task, deadline: i128) -> i128 {
     let first = first_deadline(task);
     let jobs = i128::from(jobs_until(task, deadline));
     first + jobs * i128::from(task.period)

@@ -9,12 +9,23 @@
 //! within its jitter, and the job was delayed by no more than the analysis counts. It has therefore
 //! ended, which is a contradiction.
 //!
+//! # Levels with an order
+//! Steps of one priority count as more urgent than each other, which holds for any order among
+//! them. If all of them are [ordered](crate::Step::ordered_by), the bound of earliest deadline
+//! first without preemption holds as well, and the shorter one counts. Both only grow with the
+//! jitters.
+//!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
 //! analysis continues until all responses are stable. A response that has no bound, or for which
 //! none was found, makes that of each step unbounded which depends on it.
 
+mod admission;
+
+use std::borrow::Cow;
+
 use crate::error::{AnalysisError, Steps};
+use crate::ordered::OrderedLevel;
 use crate::rta::{Preemption, Response, response_of};
 use crate::task::{Load, Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
@@ -122,6 +133,8 @@ pub(crate) fn check(
     Analysis::new(resources, transactions, OwnSteps::Counted).map(drop)
 }
 
+pub use admission::{AdmissionControl, AdmissionError, LateStep, SessionId, Shortfall, StepOwner};
+
 /// The treatment of the steps of one transaction that follow each other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum OwnSteps {
@@ -150,9 +163,10 @@ fn analyse(
 const LONGEST: Time = 1_000;
 
 /// An analysis: the steps as tasks of their resources.
+#[derive(Debug)]
 struct Analysis<'a> {
-    resources: &'a [Resource],
-    transactions: &'a [Transaction],
+    resources: Cow<'a, [Resource]>,
+    transactions: Cow<'a, [Transaction]>,
     own: OwnSteps,
     /// The tasks of each resource. The jitter of a task does not contain its offset.
     tasks: Vec<Vec<Task>>,
@@ -163,6 +177,7 @@ struct Analysis<'a> {
 }
 
 /// A step among the steps of all transactions.
+#[derive(Debug)]
 struct StepState {
     /// The resource, and the index of the task there.
     position: (usize, usize),
@@ -193,16 +208,24 @@ impl<'a> Analysis<'a> {
         transactions: &'a [Transaction],
         own: OwnSteps,
     ) -> Result<Self, AnalysisError> {
+        Self::of(Cow::Borrowed(resources), Cow::Borrowed(transactions), own)
+    }
+
+    fn of(
+        resources: Cow<'a, [Resource]>,
+        transactions: Cow<'a, [Transaction]>,
+        own: OwnSteps,
+    ) -> Result<Self, AnalysisError> {
         let mut analysis = Self {
-            resources,
-            transactions,
             own,
             tasks: vec![Vec::new(); resources.len()],
             owners: vec![Vec::new(); resources.len()],
             states: Vec::with_capacity(transactions.len()),
             rounds: 0,
+            resources,
+            transactions,
         };
-        for index in 0..transactions.len() {
+        for index in 0..analysis.transactions.len() {
             analysis.add(index)?;
         }
         Ok(analysis)
@@ -276,18 +299,27 @@ impl<'a> Analysis<'a> {
     /// Runs rounds until nothing changes, or to the end of the first round in which a step is late.
     /// Returns that step.
     fn run_on_time(&mut self) -> Result<Option<(usize, usize)>, AnalysisError> {
+        let all: Vec<_> = self.steps().collect();
+        self.run_steps(&all)
+    }
+
+    /// Runs rounds of some steps, on which no others depend, as [`run_on_time`](Self::run_on_time).
+    fn run_steps(
+        &mut self,
+        steps: &[(usize, usize)],
+    ) -> Result<Option<(usize, usize)>, AnalysisError> {
         let mut budget = Steps::new(self.step_count());
         loop {
             let mut late = None;
-            let mut responses = Vec::with_capacity(self.step_count());
-            for it in self.steps() {
-                let response = self.response(it, &mut budget)?;
-                if late.is_none() && !response.meets(self.deadline_of(it)) {
-                    late = Some(it);
+            let mut responses = Vec::with_capacity(steps.len());
+            for it in steps {
+                let response = self.response(*it, &mut budget)?;
+                if late.is_none() && !response.meets(self.deadline_of(*it)) {
+                    late = Some(*it);
                 }
                 responses.push(response);
             }
-            let goes_on = self.inherit(&responses);
+            let goes_on = self.inherit(steps, &responses);
             if late.is_some() || !goes_on {
                 return Ok(late);
             }
@@ -299,16 +331,17 @@ impl<'a> Analysis<'a> {
     fn run_late(&mut self) {
         let first = Steps::new(self.step_count());
         let mut budget = Steps::new(self.step_count());
+        let all: Vec<_> = self.steps().collect();
         loop {
-            let mut responses = Vec::with_capacity(self.step_count());
-            for it in self.steps() {
+            let mut responses = Vec::with_capacity(all.len());
+            for it in all.iter().copied() {
                 let response = budget.part(8, |part| self.response(it, part));
                 let period = self.transactions[it.0].period;
                 let longest = self.deadline_of(it).max(period).saturating_mul(LONGEST);
                 let response = response.ok().filter(|response| response.meets(longest));
                 responses.push(response.unwrap_or(Response::Unbounded));
             }
-            if !self.inherit(&responses) {
+            if !self.inherit(&all, &responses) {
                 return;
             }
             if budget.is_below(&first, 16) {
@@ -382,9 +415,55 @@ impl<'a> Analysis<'a> {
         {
             time = time.min(shorter);
         }
+        // A bound that takes too many steps is none; the other one holds.
+        if let Ok(Some(ordered)) = budget.part(8, |part| self.in_order(state, part)) {
+            time = time.min(ordered);
+        }
         let since_arrival = time.checked_add(state.offset);
         let since_arrival = since_arrival.ok_or(AnalysisError::TooLarge)?;
         Ok(Response::Bounded(since_arrival))
+    }
+
+    /// Returns the response of a step without its offset in a level that is served in an order.
+    fn in_order(
+        &self,
+        state: &StepState,
+        budget: &mut Steps,
+    ) -> Result<Option<Time>, AnalysisError> {
+        let (resource, number) = state.position;
+        if self.resources[resource].preemption == Preemption::NonPreemptive {
+            return Ok(None);
+        }
+        let priority = self.tasks[resource][number].priority;
+        let (mut level, mut above) = (Vec::new(), Vec::new());
+        let (mut position, mut blocking) = (0, 0);
+        let all = self.tasks[resource].iter().zip(&self.owners[resource]);
+        for (index, (task, (transaction, step))) in all.enumerate() {
+            if task.priority > priority {
+                above.push(task.load());
+            } else if task.priority == priority {
+                let order = self.transactions[*transaction].steps[*step].order;
+                let offset = self.states[*transaction][*step].offset;
+                let Some(since_offset) = order.and_then(|order| order.checked_sub(offset)) else {
+                    return Ok(None);
+                };
+                if index == number {
+                    position = level.len();
+                }
+                blocking = task.blocking.max(blocking);
+                level.push(task.with_deadline(since_offset));
+            }
+        }
+        if level.len() < 2 {
+            return Ok(None);
+        }
+        let spread = level[position].jitter.saturating_add(state.offset);
+        let level = OrderedLevel {
+            tasks: &level,
+            above: &above,
+            blocking,
+        };
+        level.response(position, spread, budget)
     }
 
     /// Returns the response of a step without its offset, if it and its relatives have ended when
@@ -448,31 +527,29 @@ impl<'a> Analysis<'a> {
         Ok(is_over.then_some(response))
     }
 
-    /// Takes over the responses of a round, and makes each the jitter of the steps that follow it.
-    /// Returns whether anything changed on which a response depends.
-    fn inherit(&mut self, responses: &[Response]) -> bool {
+    /// Takes over the responses of steps in a round, and makes each the jitter of the steps that
+    /// follow it. Returns whether anything changed on which a response depends.
+    fn inherit(&mut self, steps: &[(usize, usize)], responses: &[Response]) -> bool {
         self.rounds += 1;
         let mut goes_on = false;
-        let mut responses = responses.iter();
-        for states in &mut self.states {
-            for (number, response) in (0..states.len()).zip(responses.by_ref()) {
-                let state = &mut states[number];
-                state.changed = state.response != *response;
-                state.response = *response;
-                goes_on |= self.own == OwnSteps::LeftOut && state.changed;
-                let Some(before) = state.before else {
-                    continue;
-                };
-                let (offset, position) = (state.offset, state.position);
-                let delay = match states[before].response {
-                    Response::Bounded(time) => Response::Bounded(time.saturating_sub(offset)),
-                    Response::Unbounded => Response::Unbounded,
-                };
-                goes_on |= states[number].delay != delay;
-                states[number].delay = delay;
-                if let Response::Bounded(jitter) = delay {
-                    self.tasks[position.0][position.1].jitter = jitter;
-                }
+        for ((transaction, number), response) in steps.iter().zip(responses) {
+            let states = &mut self.states[*transaction];
+            let state = &mut states[*number];
+            state.changed = state.response != *response;
+            state.response = *response;
+            goes_on |= self.own == OwnSteps::LeftOut && state.changed;
+            let Some(before) = state.before else {
+                continue;
+            };
+            let (offset, position) = (state.offset, state.position);
+            let delay = match states[before].response {
+                Response::Bounded(time) => Response::Bounded(time.saturating_sub(offset)),
+                Response::Unbounded => Response::Unbounded,
+            };
+            goes_on |= states[*number].delay != delay;
+            states[*number].delay = delay;
+            if let Response::Bounded(jitter) = delay {
+                self.tasks[position.0][position.1].jitter = jitter;
             }
         }
         goes_on

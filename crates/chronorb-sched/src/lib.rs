@@ -14,11 +14,13 @@
 //! | earliest deadline first | [`test_demand`], [`deadline_responses`] |
 //! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
 //! | transactions over processors and links | [`analyse_sequences`], [`analyse_transactions`], [`first_late_step`] |
+//! | lanes by earliest deadline among fixed priorities | [`Step::ordered_by`] |
 //! | priorities of transactions | [`assign_transactions`], [`assign_by_local_deadlines`] |
 //! | few priorities or lanes | [`assign_bands`] |
 //! | budgets for work without a period | [`Server`] |
 //! | calls of several callers | [`merge_arrivals`] |
 //! | operations of several rates | [`admit_rates`] |
+//! | admission of sessions while others run | [`AdmissionControl`] |
 //! | room for longer execution times | [`breakdown_factor`], [`greatest_cost`], [`bottleneck`] |
 //! | a simulation of tasks, by any discipline | [`simulate`] |
 //! | a simulation of transactions, with locks | [`simulate_transactions`] |
@@ -50,6 +52,7 @@ mod exact;
 mod holistic;
 mod hopa;
 mod levels;
+mod ordered;
 mod priority;
 mod rates;
 mod rta;
@@ -67,7 +70,10 @@ pub use blocking::{LockProtocol, Section, assign_blocking};
 pub use edf::{DeadlineBlocking, DemandTest, demand, test_demand};
 pub use edf_responses::deadline_responses;
 pub use error::AnalysisError;
-pub use holistic::{HolisticAnalysis, analyse_sequences, analyse_transactions, first_late_step};
+pub use holistic::{
+    AdmissionControl, AdmissionError, HolisticAnalysis, LateStep, SessionId, Shortfall, StepOwner,
+    analyse_sequences, analyse_transactions, first_late_step,
+};
 pub use hopa::{LOCAL_UNIT, assign_by_local_deadlines, assign_transactions};
 pub use levels::{
     DispatchLevel, LevelOrder, LevelStrategy, Subpriority, critical_set, dispatch_levels,

@@ -3,6 +3,8 @@
 //!
 //! At one instant, pieces of work end first, then jobs are released, and then the resources choose.
 
+use std::collections::HashSet;
+
 use crate::blocking::LockProtocol;
 use crate::error::AnalysisError;
 use crate::rta::Preemption;
@@ -83,7 +85,7 @@ pub struct SystemResult {
 }
 
 /// Simulates transactions whose steps need their whole cost in each job. Equal priorities are
-/// served by release.
+/// served by release, or by their [order](crate::Step::ordered_by).
 ///
 /// With [`LockProtocol::Ceiling`] a holder has the greatest priority of the steps that take the
 /// lock; with [`LockProtocol::Inheritance`] it has that of the steps that wait.
@@ -153,6 +155,8 @@ struct System<'a> {
     sections: Vec<Vec<Vec<StepSection>>>,
     /// The steps that follow each step of each transaction.
     followers: Vec<Vec<Vec<usize>>>,
+    /// Whether each step of each transaction is of a level with an order.
+    is_ordered: Vec<Vec<bool>>,
     ceilings: Vec<u32>,
     next: Vec<(Time, u64)>,
     active: Vec<Active>,
@@ -199,6 +203,7 @@ impl<'a> System<'a> {
             rules,
             sections,
             followers,
+            is_ordered: ordered(transactions),
             ceilings,
             next: (0..transactions.len()).map(|it| (offset(it), 0)).collect(),
             active: Vec::new(),
@@ -391,10 +396,17 @@ impl<'a> System<'a> {
         let key = |it: &Active| {
             let has_begun = !preemptive && it.done > 0;
             let is_running = it.since.is_some();
+            let step = &self.transactions[it.transaction].steps[it.step];
+            let order = step
+                .order
+                .filter(|_| self.is_ordered[it.transaction][it.step]);
+            // What a level with an order has begun, it ends.
+            let comes_first = is_running || order.is_some() && it.done > 0;
             (
                 !has_begun,
                 u32::MAX - it.priority,
-                !is_running,
+                !comes_first,
+                order.map(|order| it.arrival.saturating_add(order)),
                 it.release,
                 it.transaction,
                 it.step,
@@ -488,6 +500,22 @@ impl<'a> System<'a> {
         }
         self.result
     }
+}
+
+/// Returns whether each step is of a level with an order: whether all steps of its resource and
+/// priority have one.
+fn ordered(transactions: &[Transaction]) -> Vec<Vec<bool>> {
+    let all = || transactions.iter().flat_map(|it| &it.steps);
+    let plain: HashSet<_> = all()
+        .filter(|step| step.order.is_none())
+        .map(|step| (step.resource, step.priority))
+        .collect();
+    let each = transactions.iter().map(|it| {
+        let steps = it.steps.iter();
+        let is_ordered = steps.map(|step| !plain.contains(&(step.resource, step.priority)));
+        is_ordered.collect()
+    });
+    each.collect()
 }
 
 type SectionsOfSteps = Vec<Vec<Vec<StepSection>>>;

@@ -32,6 +32,9 @@ pub struct Step {
     pub deadline: Option<Time>,
     /// The least execution or transmission time; zero if it is unknown.
     pub least: Time,
+    /// The time from the arrival of the transaction by which the step is ordered in its level; for
+    /// [`Step::ordered_by`].
+    pub order: Option<Time>,
 }
 
 impl Step {
@@ -45,6 +48,7 @@ impl Step {
             after: None,
             deadline: None,
             least: 0,
+            order: None,
         }
     }
 
@@ -59,6 +63,20 @@ impl Step {
     #[must_use]
     pub const fn with_least(mut self, least: Time) -> Self {
         self.least = least;
+        self
+    }
+
+    /// Orders the step by this time from the arrival of its transaction, which is its deadline for
+    /// earliest deadline first.
+    ///
+    /// If all steps of one priority on a preemptive resource have such a time, they are a level
+    /// like a lane with an order: when one of them ends, the one with the earliest time is next,
+    /// and none preempts another. Steps of greater priority preempt all of them. The analysis also
+    /// holds if the time of a job counts from its release, or from any moment between arrival and
+    /// release, as long as the jobs of one step keep their order.
+    #[must_use]
+    pub const fn ordered_by(mut self, time: Time) -> Self {
+        self.order = Some(time);
         self
     }
 

@@ -1,13 +1,14 @@
 //! The expansion of operations and their calls into transactions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chronorb_sched::{
     Preemption, Resource, Section, Step, Task, Time, Transaction, assign_blocking,
 };
 
+use crate::assign::Assignment;
 use crate::error::ScheduleError;
-use crate::schedule::{Call, DeclaredStep, Schedule};
+use crate::schedule::{Call, DeclaredStep, LaneOrder, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 
 impl Schedule {
@@ -16,6 +17,10 @@ impl Schedule {
     ///
     /// An operation that waits for calls has a step before and after each of them. A one-way call
     /// begins when the caller's step ends, which is safe. Each step has the overhead of its node.
+    ///
+    /// The operations of a lane with the order [`LaneOrder::Deadline`] are ordered by the deadlines
+    /// of their transactions, if they take no locks and wait for no calls. Otherwise a thread of
+    /// the lane can begin a request while another one is suspended.
     ///
     /// # Errors
     /// [`ScheduleError`] for calls without end, a lock on several processors of a node, and more
@@ -31,6 +36,7 @@ impl Schedule {
         );
         self.refuse_cycles()?;
         let blocking = self.blocking(priorities)?;
+        let is_ordered = self.ordered(priorities);
         let mut left = MAX_STEPS;
         let mut transactions = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
@@ -41,7 +47,7 @@ impl Schedule {
             expansion.operation(number, None);
             let deadline = operation.deadline.unwrap_or(period);
             let times = (period, deadline, operation.jitter);
-            transactions.push(expansion.finish(&operation.name, times)?);
+            transactions.push(expansion.finish(&operation.name, times, &is_ordered)?);
         }
         for declared in &self.transactions {
             let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
@@ -58,12 +64,38 @@ impl Schedule {
                 };
             }
             let times = (declared.period, declared.deadline, declared.jitter);
-            transactions.push(expansion.finish(&declared.name, times)?);
+            transactions.push(expansion.finish(&declared.name, times, &is_ordered)?);
         }
         Ok(TaskSets {
             resources: self.resources(),
             transactions,
         })
+    }
+
+    /// Returns the transaction of an operation that a further client calls, with all calls that it
+    /// makes: a part of a session for [`AdmissionControl`](chronorb_sched::AdmissionControl). The
+    /// message of the call itself is left out.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    ///
+    /// # Panics
+    /// If the assignment is of another schedule.
+    pub fn further_calls(
+        &self,
+        assignment: &Assignment,
+        operation: usize,
+        (period, deadline): (Time, Time),
+    ) -> Result<Transaction, ScheduleError> {
+        let priorities = assignment.band_ranks();
+        self.refuse_cycles()?;
+        let blocking = self.blocking(&priorities)?;
+        let mut left = MAX_STEPS;
+        let mut expansion = Expansion::new(self, &priorities, &blocking, &mut left);
+        expansion.operation(operation, None);
+        let name = &self.operations[operation].name;
+        let calls = expansion.finish(name, (period, deadline, 0), &self.ordered(&priorities))?;
+        Ok(calls.transaction)
     }
 
     fn resources(&self) -> Vec<SharedResource> {
@@ -92,6 +124,36 @@ impl Schedule {
                 },
             });
         processors.chain(links).collect()
+    }
+
+    /// Returns whether each operation is served in the order of deadlines, as all others of its
+    /// processor and priority.
+    fn ordered(&self, priorities: &[u32]) -> Vec<bool> {
+        let level = |it: usize| (self.operations[it].processor, priorities[it]);
+        let all = || 0..self.operations.len();
+        let is_by_deadline = |lane: usize| self.lanes[lane].order == Some(LaneOrder::Deadline);
+        let mut lanes: HashMap<_, HashSet<_>> = HashMap::new();
+        for it in all() {
+            lanes
+                .entry(level(it))
+                .or_default()
+                .extend(self.operations[it].lane);
+        }
+        let suspended: HashSet<_> = all()
+            .filter(|it| {
+                let it = &self.operations[*it];
+                !it.locks.is_empty() || it.calls.iter().any(|call| !call.oneway)
+            })
+            .map(level)
+            .collect();
+        // An operation without a lane joins the one of its level.
+        all()
+            .map(|it| {
+                let lanes = &lanes[&level(it)];
+                let is_one = lanes.len() == 1 && lanes.iter().all(|lane| is_by_deadline(*lane));
+                is_one && !suspended.contains(&level(it))
+            })
+            .collect()
     }
 
     /// Returns the blocking of each operation by locks of its processor.
@@ -241,15 +303,20 @@ impl<'a> Expansion<'a> {
     }
 
     fn finish(
-        self,
+        mut self,
         name: &str,
         (period, deadline, jitter): (Time, Time, Time),
+        is_ordered: &[bool],
     ) -> Result<NamedTransaction, ScheduleError> {
         if self.is_too_long {
             return Err(ScheduleError::TooManySteps {
                 transaction: name.to_owned(),
                 limit: MAX_STEPS,
             });
+        }
+        for (step, work) in self.steps.iter_mut().zip(&self.works) {
+            let is_ordered = work.executed().is_some_and(|it| is_ordered[it]);
+            step.order = is_ordered.then_some(deadline);
         }
         Ok(NamedTransaction {
             name: name.to_owned(),

@@ -13,6 +13,7 @@
 //! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
 //! | the result as a file | [`LockFile`] |
 //! | a plan of real-time I/O for the links of a node | [`LockFile::rio_plan`] |
+//! | sessions of further clients at run time | [`Schedule::further_calls`] |
 //! | measured execution times in a file | [`Schedule::learn`] |
 //!
 //! # Example

@@ -129,8 +129,11 @@ pub struct Lane {
     pub order: Option<LaneOrder>,
 }
 
-/// The order in which the requests that wait in a lane are served. None interrupts another one, and
-/// the analysis takes all others of the lane for more urgent, which holds for every order.
+/// The order in which the requests that wait in a lane are served. None interrupts another one.
+///
+/// The analysis takes all others of the lane for more urgent, which holds for every order. By
+/// deadline it also knows that only one request with a later deadline can come before another one,
+/// if no operation of the lane takes a lock or waits for a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LaneOrder {
     /// In the order of arrival.

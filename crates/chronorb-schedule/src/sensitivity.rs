@@ -135,10 +135,9 @@ fn scaled(
         for step in &mut scaled.steps {
             step.cost = step.cost.checked_mul(factor)?;
             step.blocking = unit(step.blocking)?;
-            step.deadline = match step.deadline {
-                Some(deadline) => Some(unit(deadline)?),
-                None => None,
-            };
+            for time in [&mut step.deadline, &mut step.order].into_iter().flatten() {
+                *time = unit(*time)?;
+            }
         }
         Some(scaled)
     });

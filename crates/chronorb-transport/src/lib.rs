@@ -134,9 +134,28 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     /// later; [`AcceptError::Failed`] for anything else.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
 
+    /// Takes the next connection as [`accept`](Self::accept) does, or names a connection with input
+    /// by its [token](Connection::set_token). The caller reads that connection at once, because
+    /// its descriptor does not report this input.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    fn next_arrival(&self) -> Result<Option<AcceptorEvent>, AcceptError> {
+        Ok(self.accept()?.map(AcceptorEvent::Connection))
+    }
+
     /// Returns the addresses at which peers reach the acceptor, the preferred one first. Object
     /// references publish them. There is at least one.
     fn published(&self) -> &[Address];
+}
+
+/// The event that an [`Acceptor`] reports.
+#[derive(Debug)]
+pub enum AcceptorEvent {
+    /// A connection of a new peer.
+    Connection(Box<dyn Connection>),
+    /// Input of the connection with this token.
+    Input(u64),
 }
 
 /// A connection to a peer.
@@ -254,6 +273,12 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`send_all`](Self::send_all).
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError>;
+
+    /// Permits the acceptor to report input of this connection by a token
+    /// ([`Acceptor::next_arrival`]). Transports whose acceptors do not process input ignore it.
+    fn set_token(&self, token: u64) {
+        let _ = token;
+    }
 
     /// Whether an idle connection has ended, or has received octets, which can only be a farewell.
     /// Does not consume any octets.

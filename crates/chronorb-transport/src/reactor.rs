@@ -140,6 +140,16 @@ impl Reactor {
 }
 
 impl Event {
+    /// Input of a connection, found without the set.
+    #[must_use]
+    pub const fn of_input(token: u64) -> Self {
+        Self {
+            token,
+            writable: false,
+            hang_up: false,
+        }
+    }
+
     fn new(flags: epoll::EventFlags, token: u64) -> Self {
         Self {
             token,

@@ -168,6 +168,11 @@ impl Cpus {
             .and_then(|()| pin(server, of_server))
             .map_err(LabError::work("pinning a process"))
     }
+
+    /// Pins a process to a CPU, with all its present and future threads.
+    pub(crate) fn pin(&self, process: u32, cpu: usize) -> Result<(), LabError> {
+        pin(process, &[cpu]).map_err(LabError::work("pinning a process"))
+    }
 }
 
 /// Pins all threads of a process to these CPUs.

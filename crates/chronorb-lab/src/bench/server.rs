@@ -7,10 +7,10 @@ use chronorb::prelude::*;
 use chronorb::rtcorba::{RequestBuffering, Threadpool, ThreadpoolId};
 use serde::{Deserialize, Serialize};
 
-use super::work::{PowerWorker, Worker};
+use super::work::{PowerWorker, SinkWorker, Worker};
 use crate::error::LabError;
 use crate::idl::lab::{BurstSkeleton, WorkSkeleton};
-use crate::idl::peers::PowerSkeleton;
+use crate::idl::peers::{ClockSkeleton, PowerSkeleton};
 use crate::process::{self, Parent};
 
 /// A server: the options of its ORB, its thread pools and its objects.
@@ -74,6 +74,11 @@ pub(crate) enum ServantSpec {
     Burst,
     /// The servant that computes for so many steps in each call.
     Power {
+        /// The steps.
+        steps: u32,
+    },
+    /// The servant that takes messages without an answer, and computes for so many steps for each.
+    Sink {
         /// The steps.
         steps: u32,
     },
@@ -153,6 +158,9 @@ impl ServerSpec {
                     ServantSpec::Burst => poa.serve(BurstSkeleton::new(Worker)),
                     ServantSpec::Power { steps } => {
                         poa.serve(PowerSkeleton::new(PowerWorker { steps }))
+                    }
+                    ServantSpec::Sink { steps } => {
+                        poa.serve(ClockSkeleton::new(SinkWorker { steps }))
                     }
                 }?;
                 Ok((object.name.clone(), orb.object_to_string(&reference)))

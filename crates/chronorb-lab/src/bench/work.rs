@@ -7,7 +7,7 @@ use chronorb_rt::{Monotonic, sleep_until};
 
 use crate::error::LabError;
 use crate::idl::lab::{BurstServant, Work, WorkServant};
-use crate::idl::peers::PowerServant;
+use crate::idl::peers::{ClockServant, PowerServant};
 use crate::usage::thread_time;
 use crate::work::cube;
 
@@ -59,6 +59,28 @@ pub(crate) struct PowerWorker {
 impl PowerServant for PowerWorker {
     fn cube(&self, _call: &Call<'_>, v: u8) -> Result<i32, SystemException> {
         Ok(cube(v, self.steps))
+    }
+}
+
+/// The servant of `Clock` that computes for so many steps for each message.
+#[derive(Debug)]
+pub(crate) struct SinkWorker {
+    pub(crate) steps: u32,
+}
+
+impl ClockServant for SinkWorker {
+    fn send(&self, _call: &Call<'_>, _sent_ns: u64) -> Result<(), SystemException> {
+        cube(7, self.steps);
+        Ok(())
+    }
+
+    fn carry(&self, _call: &Call<'_>, _sent_ns: u64, _load: &[u8]) -> Result<(), SystemException> {
+        cube(7, self.steps);
+        Ok(())
+    }
+
+    fn settle(&self, _call: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
     }
 }
 

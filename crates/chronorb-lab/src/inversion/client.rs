@@ -34,6 +34,9 @@ pub(super) fn orb_options(architecture: &str, lock_memory: bool) -> Vec<String> 
 pub(super) struct ServantReferences {
     pub(super) high: String,
     pub(super) low: String,
+    /// The object for bulk data, if there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bulk: Option<String>,
 }
 
 /// The argument of a client process.

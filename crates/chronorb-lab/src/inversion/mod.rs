@@ -13,9 +13,11 @@
 //! | child | sends | receives |
 //! |---|---|---|
 //! | server | the references of its objects | the end of its input: shut down |
+//! | sender of bulk data | that it is connected, then the octets that it has sent | as the client |
 //! | client | that all its threads are connected, then the times of each call | when to call; at last, the end of its input |
 
 mod architecture;
+mod bulk;
 mod claims;
 mod client;
 mod outcome;
@@ -35,6 +37,7 @@ use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use architecture::Architecture;
+pub(crate) use bulk::{BULK, BulkLoad, bulk_main};
 pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{Calibration, ClientClass, InversionOutcome, InversionRow};
 pub use plan::{CpuPlacement, InversionPlan, InversionSeries, Mode};
@@ -142,6 +145,9 @@ pub(crate) struct InversionRun<'a> {
     watch: &'a Watch,
     /// The computing steps of a call.
     steps: u32,
+    /// The threads that keep processors awake, and the server's processor, to measure how busy it
+    /// is.
+    pub(crate) awake: Option<(&'a Awake, usize)>,
 }
 
 impl<'a> InversionRun<'a> {
@@ -155,6 +161,7 @@ impl<'a> InversionRun<'a> {
             site,
             watch,
             steps: Speed::measure().steps(plan.work),
+            awake: None,
         }
     }
 
@@ -213,6 +220,7 @@ impl<'a> InversionRun<'a> {
             length: Duration::ZERO,
             calls: 0,
             options: Vec::new(),
+            bulk: None,
         }
     }
 

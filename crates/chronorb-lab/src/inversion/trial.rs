@@ -11,6 +11,7 @@ use chronorb_testnet::{Host, Network};
 
 use super::InversionRun;
 use super::architecture::{Architecture, Make, ServantPool};
+use super::bulk::{BULK, BulkLoad, BulkSender, LEAST};
 use super::client::{
     CLIENT, CallSchedule, CallTimes, HIGH, InversionClient, LOW, ServantReferences, fifo,
     orb_options,
@@ -38,6 +39,8 @@ pub(crate) struct InversionTrial {
     pub(crate) calls: u64,
     /// More options of the server's ORB.
     pub(crate) options: Vec<String>,
+    /// Bulk data beside the calls.
+    pub(crate) bulk: Option<BulkLoad>,
 }
 
 /// The machine, the network and the rights that all trials have.
@@ -64,6 +67,10 @@ pub(crate) struct Measurement {
     pub(crate) client_cpu_percent: f64,
     /// The share of all processors that a hypervisor gave to other machines.
     pub(crate) stolen_percent: f64,
+    /// The rate of bulk data; none without them.
+    pub(crate) bulk_octets_per_s: Option<f64>,
+    /// The share of the server's processor in use, if a thread that keeps it awake is observed.
+    pub(crate) busy_percent: Option<f64>,
 }
 
 /// The calls of one class.
@@ -96,13 +103,19 @@ impl InversionRun<'_> {
     fn start(&self, trial: &InversionTrial) -> Result<Measurement, LabError> {
         let up = Deadline::after(START_UP);
         let mut server = self.start_server(trial)?;
-        let mut client = self.start_client(trial, server.hear(up)?)?;
+        let serving: ServantReferences = server.hear(up)?;
+        let bulk_reference = serving.bulk.clone();
+        let mut client = self.start_client(trial, serving)?;
         let Ready {} = client.hear(up)?;
         let placement = self.plan.place_in(trial.mode).placement();
         self.site.cpus.place(placement, client.id(), server.id())?;
-        let tick = || self.watch.tick();
-        let measurement = observe(trial, &mut client, &mut server, tick)?;
+        let bulk = trial.bulk.filter(|bulk| bulk.sends);
+        let mut bulk = bulk.map(|_| self.start_bulk(bulk_reference)).transpose()?;
+        let measurement = self.observe(trial, &mut client, &mut server, bulk.as_mut())?;
         let down = Deadline::after(START_UP);
+        if let Some(bulk) = bulk {
+            bulk.stop(down)?;
+        }
         client.stop(down)?;
         server.stop(down)?;
         Ok(measurement)
@@ -166,7 +179,21 @@ impl InversionRun<'_> {
         }
     }
 
-    /// Returns the server: two servants, one of high and one of low priority.
+    /// Starts the sender of bulk data, which begins to send when it is told to.
+    fn start_bulk(&self, reference: Option<String>) -> Result<Child, LabError> {
+        let order = BulkSender {
+            reference: reference.unwrap_or_default(),
+        };
+        let (bulk, Ready {}) = self.site.on(Host::A, || {
+            Child::start("sender of bulk data", BULK, &order)
+        })?;
+        let cpus = &self.site.cpus;
+        cpus.pin(bulk.id(), cpus.iter().next().unwrap_or_default())?;
+        Ok(bulk)
+    }
+
+    /// Returns the server: two servants, one of high and one of low priority, and one for bulk data
+    /// if there are some.
     fn server(&self, trial: &InversionTrial, pool: ServantPool, host: &str) -> ServerSpec {
         let architecture = trial.architecture.to_string();
         let mut options = orb_options(&architecture, self.site.lock_memory);
@@ -180,8 +207,18 @@ impl InversionRun<'_> {
             servant: ServantSpec::Power { steps },
         };
         let threads = self.plan.threads;
+        let mut lanes = [LOW, HIGH].map(|of| (of.value(), threads)).to_vec();
+        let mut objects = [("high", HIGH), ("low", LOW)].map(object).to_vec();
+        if let Some(BulkLoad { steps, .. }) = trial.bulk {
+            lanes.insert(0, (LEAST.value(), threads));
+            objects.push(ObjectSpec {
+                name: "bulk".to_owned(),
+                pool: Some((0, Model::Declared(LEAST.value()))),
+                servant: ServantSpec::Sink { steps },
+            });
+        }
         let pool = match pool {
-            ServantPool::Lanes => PoolSpec::lanes([LOW, HIGH].map(|of| (of.value(), threads))),
+            ServantPool::Lanes => PoolSpec::lanes(lanes),
             ServantPool::Shared => PoolSpec::Shared {
                 priority: HIGH.value(),
                 threads: SERVANTS * threads,
@@ -190,7 +227,7 @@ impl InversionRun<'_> {
         ServerSpec {
             options,
             pools: vec![pool],
-            objects: [("high", HIGH), ("low", LOW)].map(object).to_vec(),
+            objects,
         }
     }
 }
@@ -211,50 +248,64 @@ impl InversionSite {
     }
 }
 
-/// Lets the client call, and measures the processor time of both processes meanwhile.
-fn observe(
-    trial: &InversionTrial,
-    client: &mut Child,
-    server: &mut Child,
-    mut tick: impl FnMut(),
-) -> Result<Measurement, ProcessError> {
-    let begin = Monotonic::now() + LEAD;
-    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    client.tell(&CallSchedule {
-        start_ns: begin.as_nanos(),
-        length_ns: nanos(trial.length),
-        high_period_ns: nanos(trial.periods.high),
-        low_period_ns: nanos(trial.periods.low),
-        calls: trial.calls,
-    })?;
-    let processes = [client.id(), server.id()];
-    let usage_at = |instant| {
-        sleep_until(instant);
-        let computed = processes.map(usage::computed);
-        (Monotonic::now(), computed, ProcessorTime::now())
-    };
-    let before = usage_at(begin);
-    let end = begin + trial.length;
-    while Monotonic::now() + TICK < end {
-        sleep_until(Monotonic::now() + TICK);
-        tick();
-        client.check()?;
-        server.check()?;
+impl InversionRun<'_> {
+    /// Lets the client call, and measures the processor time of both processes meanwhile.
+    fn observe(
+        &self,
+        trial: &InversionTrial,
+        client: &mut Child,
+        server: &mut Child,
+        mut bulk: Option<&mut Child>,
+    ) -> Result<Measurement, ProcessError> {
+        let begin = Monotonic::now() + LEAD;
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let schedule = CallSchedule {
+            start_ns: begin.as_nanos(),
+            length_ns: nanos(trial.length),
+            high_period_ns: nanos(trial.periods.high),
+            low_period_ns: nanos(trial.periods.low),
+            calls: trial.calls,
+        };
+        client.tell(&schedule)?;
+        if let Some(bulk) = &mut bulk {
+            bulk.tell(&schedule)?;
+        }
+        let processes = [client.id(), server.id()];
+        let usage_at = |instant| {
+            sleep_until(instant);
+            let computed = processes.map(usage::computed);
+            let idle = self.awake.and_then(|(awake, cpu)| awake.unwanted(cpu));
+            (Monotonic::now(), computed, ProcessorTime::now(), idle)
+        };
+        let before = usage_at(begin);
+        let end = begin + trial.length;
+        while Monotonic::now() + TICK < end {
+            sleep_until(Monotonic::now() + TICK);
+            self.watch.tick();
+            client.check()?;
+            server.check()?;
+        }
+        let after = usage_at(end);
+        let late = Deadline::after(trial.length + WIND_DOWN);
+        let times: CallTimes = client.hear(late)?;
+        let octets: Option<u64> = bulk.map(|bulk| bulk.hear(late)).transpose()?;
+        let wall = after.0.since(before.0).as_secs_f64().max(1e-9);
+        let percent = |index: usize| {
+            let computed = after.1[index].saturating_sub(before.1[index]);
+            (computed.as_secs_f64() / wall * 1_000.0).round() / 10.0
+        };
+        let idle = before.3.zip(after.3);
+        let busy = idle.map(|(before, after)| 1.0 - (after - before).as_secs_f64() / wall);
+        Ok(Measurement {
+            high: ClassCalls::of(&times.high),
+            low: ClassCalls::of(&times.low),
+            client_cpu_percent: percent(0),
+            server_cpu_percent: percent(1),
+            stolen_percent: before.2.stolen_percent(after.2),
+            bulk_octets_per_s: octets.map(|octets| octets as f64 / trial.length.as_secs_f64()),
+            busy_percent: busy.map(|busy| busy * 100.0),
+        })
     }
-    let after = usage_at(end);
-    let times: CallTimes = client.hear(Deadline::after(trial.length + WIND_DOWN))?;
-    let wall = after.0.since(before.0).as_secs_f64().max(1e-9);
-    let percent = |index: usize| {
-        let computed = after.1[index].saturating_sub(before.1[index]);
-        (computed.as_secs_f64() / wall * 1_000.0).round() / 10.0
-    };
-    Ok(Measurement {
-        high: ClassCalls::of(&times.high),
-        low: ClassCalls::of(&times.low),
-        client_cpu_percent: percent(0),
-        server_cpu_percent: percent(1),
-        stolen_percent: before.2.stolen_percent(after.2),
-    })
 }
 
 impl ClassCalls {

@@ -56,24 +56,10 @@ pub(super) fn measure(
     machine: &RioMachine,
     watch: &Watch,
 ) -> Result<(), LabError> {
-    let network = machine.network(LINK_RATE, LINK_MTU)?;
-    let address = machine.host(&network);
-    let site = InversionSite {
-        cpus: machine.cpus.clone(),
-        network: Some(network),
-        lock_memory: machine.lock_memory,
-        real_time: machine.real_time,
-        omniorb: None,
-    };
-    let network = site.network.as_ref();
-    let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
-    let server = ServerHost {
-        host: network.host(Host::B),
-        address,
-        fifo: machine.fifo(URGENT),
-    };
+    let site = CallSite::build(machine, LINK_RATE)?;
+    let server = site.server()?;
     let plan = outcome.plan.calls.clone();
-    let run = InversionRun::begin(&plan, &site, watch);
+    let run = InversionRun::begin(&plan, &site.site, watch);
     for series in &plan.series {
         let mode = series.mode;
         let periods = match mode.periods() {
@@ -85,7 +71,11 @@ pub(super) fn measure(
                 if outcome.missing.iter().any(|(missing, _)| *missing == io) {
                     continue;
                 }
-                let kept = match server.keep_plan(io) {
+                let lanes = [
+                    server.low(Processing::Demand),
+                    server.high(Processing::Arrival),
+                ];
+                let kept = match server.keep_plan(io, &lanes) {
                     Ok(kept) => kept,
                     Err(why) => {
                         outcome.missing.push((io, why));
@@ -96,7 +86,7 @@ pub(super) fn measure(
                 let trial = InversionTrial {
                     length: series.length,
                     calls: series.calls,
-                    options: server.options(io, kept.as_ref().map(|(_, file)| file)),
+                    options: server.options(io, &lanes, kept.as_ref().map(|(_, file)| file)),
                     ..run.trial(Architecture::RealTime, mode, low_clients, periods, &name)
                 };
                 let measured = run.try_one(&trial);
@@ -118,27 +108,92 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The host of the server.
-struct ServerHost<'a> {
-    host: &'a TestHost,
+/// The network of calls.
+#[derive(Debug)]
+pub(super) struct CallSite {
+    pub(super) site: InversionSite,
     address: RioHost,
     /// The priority of the processing of urgent packets.
     fifo: Option<u8>,
 }
 
+/// The host of the server.
+#[derive(Debug)]
+pub(super) struct ServerHost<'a> {
+    pub(super) host: &'a TestHost,
+    address: &'a RioHost,
+    fifo: Option<u8>,
+}
+
+impl CallSite {
+    /// Builds the network, whose switch forwards at this rate in bit/s.
+    pub(super) fn build(machine: &RioMachine, rate: u64) -> Result<Self, LabError> {
+        let network = machine.network(rate, LINK_MTU)?;
+        Ok(Self {
+            address: machine.host(&network),
+            fifo: machine.fifo(URGENT),
+            site: InversionSite {
+                cpus: machine.cpus.clone(),
+                network: Some(network),
+                lock_memory: machine.lock_memory,
+                real_time: machine.real_time,
+                omniorb: None,
+            },
+        })
+    }
+
+    /// Returns the host of the server.
+    pub(super) fn server(&self) -> Result<ServerHost<'_>, LabError> {
+        let network = self.site.network.as_ref();
+        let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
+        Ok(ServerHost {
+            host: network.host(Host::B),
+            address: &self.address,
+            fifo: self.fifo,
+        })
+    }
+}
+
 impl ServerHost<'_> {
-    /// Has the kernel of the host keep a plan if the trial needs one, until the result is dropped
-    /// there. The file has the plan for the server.
-    fn keep_plan(&self, io: Io) -> Result<Option<(EnforcedPlan, File)>, String> {
+    /// Returns the class of the lane of high priority.
+    pub(super) fn high(&self, processing: Processing) -> PacketClass {
+        PacketClass {
+            buffer: Some(BUFFER),
+            ..PacketClass::of_flow(HIGH, processing, self.fifo)
+        }
+    }
+
+    /// Returns the class of the lane of low priority.
+    pub(super) fn low(&self, processing: Processing) -> PacketClass {
+        PacketClass {
+            connections: MANY,
+            buffer: Some(BUFFER),
+            ..PacketClass::of_flow("low", processing, None)
+        }
+    }
+
+    /// Has the kernel of the host keep a plan for these lanes, the least urgent first, if the trial
+    /// needs one, until the result is dropped there. The file has the plan for the server.
+    pub(super) fn keep_plan(
+        &self,
+        io: Io,
+        lanes: &[PacketClass],
+    ) -> Result<Option<(EnforcedPlan, File)>, String> {
         if io != Io::KernelDriver {
             return Ok(None);
         }
-        let text = PLAN
+        let mut text = PLAN
             .replace("INTERFACE", &self.address.interface)
-            .replace("HIGH", &(KERNEL_PORT + 1).to_string())
-            .replace("LOW", &KERNEL_PORT.to_string())
-            .replace("RATE", &LINK_RATE.to_string())
-            .replace("MANY", &MANY.to_string());
+            .replace("RATE", &LINK_RATE.to_string());
+        for (class, lane) in lanes.iter().zip(0..) {
+            let urgent = if class.name == HIGH { OF_HIGH } else { "" };
+            text.push_str(&format!(
+                "[[class]]\nname = \"{}\"\nconnections = {}\nport = {}\n{urgent}\n",
+                class.name,
+                class.connections,
+                KERNEL_PORT + lane,
+            ));
+        }
         let plan = chronorb_rio::plan::Plan::parse(&text, &|_| None);
         let plan = plan.map_err(|error| error.to_string())?;
         // The network ends with this process, so there is nothing to undo later.
@@ -149,27 +204,21 @@ impl ServerHost<'_> {
         Ok(Some((kept, file)))
     }
 
-    /// Returns the options of a server's ORB. With RIO, the lane of high priority processes its
-    /// packets on arrival, and that of low priority in an ordinary thread.
-    fn options(&self, io: Io, plan: Option<&File>) -> Vec<String> {
-        let low = PacketClass {
-            connections: MANY,
-            buffer: Some(BUFFER),
-            ..PacketClass::of_flow("low", Processing::Demand, None)
-        };
-        let high = PacketClass {
-            buffer: Some(BUFFER),
-            ..PacketClass::of_flow("high", Processing::Arrival, self.fifo)
-        };
-        let lanes = [low, high].into_iter().zip(0..);
-        let endpoints = lanes.filter_map(|(class, lane)| {
+    /// Returns the options of a server's ORB with these lanes, the least urgent first.
+    pub(super) fn options(
+        &self,
+        io: Io,
+        lanes: &[PacketClass],
+        plan: Option<&File>,
+    ) -> Vec<String> {
+        let endpoints = lanes.iter().zip(0..).filter_map(|(class, lane)| {
             let endpoint = match io {
                 Io::Kernel => return None,
                 Io::KernelDriver => {
                     let at = SocketAddr::new(self.address.address, KERNEL_PORT + lane);
                     format!("riop://{at}/driver=kernel&class={}", class.name)
                 }
-                Io::Rio => class.endpoint(&self.address, PORT + lane),
+                Io::Rio => class.endpoint(self.address, PORT + lane),
             };
             let option = "-ORBLaneListenEndpoints".to_owned();
             Some([option, format!("1:{lane} {endpoint}")])
@@ -192,27 +241,22 @@ fn memory_file(text: &str) -> io::Result<File> {
 /// The `SCHED_FIFO` priority of packet processing for calls of high priority, unless a thread of
 /// the ORB does it.
 const URGENT: u8 = 74;
-/// The plan for the kernel; LOW and HIGH are the ports of the lanes.
+/// The beginning of the plan for the kernel.
 const PLAN: &str = r#"
 [interface]
 name = "INTERFACE"
 rate = "RATE bit"
 driver = "kernel"
 
-[[class]]
-name = "high"
-native = 74
+"#;
+/// The reservation of the class of high priority in it.
+const OF_HIGH: &str = r#"native = 74
 processing = "arrival"
 period = "10 ms"
-budget = 40
-port = HIGH
-
-[[class]]
-name = "low"
-connections = MANY
-port = LOW
-"#;
-/// The port of the lane of low priority; that of high priority has the next one.
+budget = 40"#;
+/// The name of that class.
+const HIGH: &str = "high";
+/// The port of the least urgent lane; the others have the next ones.
 const KERNEL_PORT: u16 = 7_101;
 /// The connections of the low-priority clients.
 const MANY: u32 = 64;

@@ -2,8 +2,10 @@
 
 use super::calls::Io;
 use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
+use super::packets::{Load, PacketRow};
 use super::path::PacketPath;
 use super::plan::RioPart;
+use super::stages::StageRow;
 use crate::Claim;
 use crate::inversion::{ClientClass, Mode};
 use crate::stats::median;
@@ -35,6 +37,15 @@ pub(super) fn of(outcome: &RioOutcome) -> Vec<Claim> {
         for mode in outcome.modes() {
             claims.extend(calls(outcome, mode));
         }
+    }
+    if plan.has(RioPart::Packets) {
+        claims.push(bulk_keeps_the_server_busy(outcome));
+        for case in plan.packet_cases() {
+            claims.extend(beside_packets(outcome, case));
+        }
+    }
+    if plan.has(RioPart::Stages) {
+        claims.extend(stages(outcome));
     }
     claims
 }
@@ -261,6 +272,91 @@ fn by_kernel(
     Some((median(ratios.iter().map(|(ratio, _)| *ratio))?, words))
 }
 
+/// Bulk data keep the server busy, which the claims beside them presuppose.
+fn bulk_keeps_the_server_busy(outcome: &RioOutcome) -> Claim {
+    let busy = |io| {
+        let rows = outcome.packets.iter();
+        let rows = rows.filter(|row| (row.io, row.load) == (io, Load::Bulk));
+        median(rows.filter_map(|row| row.busy_percent))
+    };
+    let words = Io::ALL
+        .into_iter()
+        .filter_map(|io| Some(format!("{} {:.0} %", io.title(), busy(io)?)));
+    let words: Vec<_> = words.collect();
+    Claim::aim(format!(
+        "bulk data keep the server's CPU busy beside the calls, by the kernel's default path \
+         {BUSY_PERCENT} % of the time or more"
+    ))
+    .holds(busy(Io::Kernel).map(|busy| (busy >= BUSY_PERCENT, words.join(", "))))
+}
+
+/// Calls of high priority do not feel bulk data, and those of low priority do not pay for it.
+/// Without load, RIO costs little.
+fn beside_packets(outcome: &RioOutcome, case: (Load, u32)) -> Vec<Claim> {
+    let (load, low_clients) = case;
+    let claim = |name: &str, class, figure: fn(&PacketRow) -> f64, limit: f64| {
+        let by = outcome.by_default(Io::Rio, case, class, figure);
+        let medians = [Io::Rio, Io::Kernel].map(|io| {
+            let turns = outcome.packet_turns(io, case, class);
+            median(turns.map(figure)).map_or_else(String::new, units::time)
+        });
+        let measured = by.map(|by| {
+            let [rio, kernel] = medians;
+            (by.ratio, format!("{rio} and {kernel}; {}", by.text()))
+        });
+        let beside = match load {
+            Load::Quiet => "without load".to_owned(),
+            Load::Bulk => format!("beside bulk data and {low_clients} low-priority clients"),
+        };
+        let text = format!("{beside}, {name} with RIO: at most {limit:.2} of the kernel's default");
+        let claim = match load {
+            Load::Quiet => Claim::aim(text),
+            Load::Bulk => Claim::of_paper(SECTION_ORB, text),
+        };
+        claim.by_ratio(measured, |ratio| ratio <= limit)
+    };
+    let mean = |row: &PacketRow| row.latency.mean_us;
+    let (high, low) = (ClientClass::High, ClientClass::Low);
+    let mean_of_high = "the mean of the high-priority client";
+    if load == Load::Quiet {
+        return vec![claim(mean_of_high, high, mean, UNLOADED)];
+    }
+    let jitter = |row: &PacketRow| row.latency.jitter_us;
+    let mut claims = vec![
+        claim(mean_of_high, high, mean, 0.87).published("13 % lower on average"),
+        claim("the jitter of the high-priority client", high, jitter, 0.5)
+            .published("51 % lower on average"),
+    ];
+    if low_clients > 0 {
+        let name = "the mean of low-priority clients";
+        claims.push(claim(name, low, mean, PUNISHED).published("no appreciable change"));
+    }
+    claims
+}
+
+/// A call through RIO costs about as much as one through the kernel, if the lane's thread processes
+/// its packets.
+fn stages(outcome: &RioOutcome) -> [Claim; 3] {
+    let paths = [PacketPath::Arrival, PacketPath::Kernel];
+    let counts = |of: fn(&StageRow) -> f64| {
+        let [arrival, kernel] = paths.map(|path| outcome.stages_of(path).map(of));
+        arrival.zip(kernel)
+    };
+    let words = |(arrival, kernel): (f64, f64)| format!("{arrival:.1} and {kernel:.1}");
+    let few = |both: (f64, f64)| (both.0 <= both.1 + FEW, words(both));
+    let [whole, kernel] = paths.map(|path| outcome.stages_of(path).map(StageRow::whole_us));
+    [
+        Claim::aim("a call that is processed on arrival wakes as many threads as by the kernel")
+            .holds(counts(|row| row.wake_ups).map(few)),
+        Claim::aim("it takes as many system calls from packet to packet as by the kernel")
+            .holds(counts(|row| row.system_calls).map(few)),
+        Claim::aim(format!(
+            "from packet to packet it takes at most {UNLOADED} times as long"
+        ))
+        .times([whole, kernel], "{} and {}", |ratio| ratio <= UNLOADED),
+    ]
+}
+
 /// Returns a figure of one path by that of another in the same rounds, with both in words.
 fn compared(
     outcome: &RioOutcome,
@@ -294,4 +390,8 @@ const VISIBLY: f64 = 1.1;
 const BUSY_PERCENT: f64 = 90.0;
 const WITHIN_PERCENT: f64 = 2.0;
 const PUNISHED: f64 = 1.1;
+/// The factor by which calls may take longer without load.
+const UNLOADED: f64 = 1.05;
+/// The difference between mean counts that is not noticed.
+const FEW: f64 = 0.2;
 const RESERVED: [&str; 3] = ["6.4", "3.2", "1.6"];

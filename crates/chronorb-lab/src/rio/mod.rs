@@ -4,7 +4,8 @@
 //! Subsystem for Real-time ORB Endsystem Middleware" by Schmidt, Kuhns, Bector and Levine (1998) in
 //! a network of two hosts on this machine: the cost of protocol processing by scheduled threads,
 //! echoes beside bulk traffic that keeps the receiver busy, guarantees and limits of bandwidth, and
-//! calls of the ORB with and without RIO below it. Each [`RioPart`] can be run alone.
+//! calls of the ORB with and without RIO below it. Two further parts make calls beside bulk data,
+//! and trace the stages of a call. Each [`RioPart`] can be run alone.
 //!
 //! The processes are this very program, called with the hidden command
 //! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON:
@@ -24,11 +25,13 @@ mod guarantees;
 mod history;
 mod order;
 mod outcome;
+mod packets;
 mod path;
 mod plan;
 mod report;
 mod server;
 mod site;
+mod stages;
 
 #[cfg(test)]
 mod tests;
@@ -45,8 +48,10 @@ use crate::work::Speed;
 
 pub use calls::Io;
 pub use outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
+pub use packets::{Load, PacketRow};
 pub use path::PacketPath;
 pub use plan::{RioPart, RioPlan};
+pub use stages::StageRow;
 
 use echoes::EchoTrial;
 use outcome::RateCurve;
@@ -82,6 +87,9 @@ impl Experiment for RealTimeIo {
             bulk_rate: 10_000_000_000,
             step: Duration::from_secs(5),
             calls: RioPlan::calls_of(&plan::MODES, false),
+            packet_clients: vec![0, 10, 25, 50],
+            packet_length: Duration::from_secs(2),
+            traced: Duration::from_secs(10),
         }
     }
 
@@ -93,6 +101,9 @@ impl Experiment for RealTimeIo {
             aside: Duration::from_millis(300),
             step: Duration::from_secs(2),
             calls: RioPlan::calls_of(&plan::MODES, true),
+            packet_clients: vec![0, 50],
+            packet_length: Duration::from_secs(1),
+            traced: Duration::from_secs(3),
             ..Self::full()
         }
     }
@@ -110,6 +121,10 @@ impl Experiment for RealTimeIo {
             echoes: Vec::new(),
             flows: Vec::new(),
             calls: Vec::new(),
+            packets: Vec::new(),
+            receiving_threads: None,
+            stages: Vec::new(),
+            untraced: None,
             missing: Vec::new(),
             pooled: Default::default(),
             curves: Vec::new(),
@@ -127,6 +142,8 @@ impl Experiment for RealTimeIo {
                     outcome.curves.extend(curves);
                 }
                 RioPart::Orb => calls::measure(&mut outcome, &machine, &watch)?,
+                RioPart::Packets => packets::measure(&mut outcome, &machine, &awake, &watch)?,
+                RioPart::Stages => stages::measure(&mut outcome, &machine, &watch)?,
             }
         }
         drop(awake);
@@ -203,6 +220,11 @@ fn length(plan: &RioPlan) -> Duration {
             }
             RioPart::Guarantees => guarantees::length(plan),
             RioPart::Orb => plan.calls.length_of(Io::ALL.len()),
+            RioPart::Packets => {
+                let turns = plan.rounds * (plan.packet_cases().len() * Io::ALL.len()) as u32;
+                packets::length_of_turn(plan.packet_length) * turns
+            }
+            RioPart::Stages => stages::length(plan.traced),
         }
     };
     plan.parts.iter().copied().map(of).sum()

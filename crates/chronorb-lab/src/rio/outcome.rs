@@ -4,8 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::calls::Io;
+use super::packets::{Load, PacketRow};
 use super::path::PacketPath;
 use super::plan::{RioPart, RioPlan};
+use super::stages::StageRow;
 use crate::environment::Environment;
 use crate::experiment::plain_data;
 use crate::inversion::{ClientClass, Mode};
@@ -36,6 +38,16 @@ pub struct RioOutcome {
     /// Calls of the ORB (E13).
     #[serde(skip)]
     pub calls: Vec<CallRow>,
+    /// Calls of the ORB beside bulk data (E13, loaded with packets).
+    #[serde(skip)]
+    pub packets: Vec<PacketRow>,
+    /// The threads that receive packets by the kernel's plan, where it was kept beside bulk data.
+    pub receiving_threads: Option<usize>,
+    /// The stages of calls.
+    #[serde(skip)]
+    pub stages: Vec<StageRow>,
+    /// The reason why calls could not be traced.
+    pub untraced: Option<String>,
     /// The input and output for which calls could not be made, with the reasons.
     #[serde(skip)]
     pub missing: Vec<(Io, String)>,
@@ -159,6 +171,40 @@ impl RioOutcome {
         rows
     }
 
+    /// Returns a figure of calls with one input and output by that with the kernel's default, in
+    /// the same rounds.
+    pub(super) fn by_default(
+        &self,
+        io: Io,
+        (load, low_clients): (Load, u32),
+        class: ClientClass,
+        figure: fn(&PacketRow) -> f64,
+    ) -> Option<PairedRatio> {
+        let of = |io| {
+            let rows = self.packet_turns(io, (load, low_clients), class);
+            rows.map(|row| (row.round, figure(row)))
+        };
+        PairedRatio::of_rounds(of(io), of(Io::Kernel))
+    }
+
+    /// Returns the turns of a case of the part with bulk data.
+    pub(super) fn packet_turns(
+        &self,
+        io: Io,
+        case: (Load, u32),
+        class: ClientClass,
+    ) -> impl Iterator<Item = &PacketRow> {
+        let rows = self.packets.iter();
+        rows.filter(move |row| {
+            (row.io, (row.load, row.low_clients), row.class) == (io, case, class)
+        })
+    }
+
+    /// Returns the stages of calls by a path.
+    pub(super) fn stages_of(&self, path: PacketPath) -> Option<&StageRow> {
+        self.stages.iter().find(|row| row.path == path)
+    }
+
     /// Returns the modes in which calls were made.
     pub(super) fn modes(&self) -> Vec<Mode> {
         let measured = |mode: &Mode| self.calls.iter().any(|row| row.mode == *mode);
@@ -173,7 +219,12 @@ impl RioOutcome {
             .iter()
             .map(|row| (RioPart::Guarantees, plain_data(row)));
         let calls = self.calls.iter().map(|row| (RioPart::Orb, plain_data(row)));
-        let others = flows.chain(calls).map(|(part, mut row)| {
+        let packets = self.packets.iter();
+        let packets = packets.map(|row| (RioPart::Packets, plain_data(row)));
+        let stages = self.stages.iter();
+        let stages = stages.map(|row| (RioPart::Stages, plain_data(row)));
+        let others = flows.chain(calls).chain(packets).chain(stages);
+        let others = others.map(|(part, mut row)| {
             row["part"] = part.to_string().into();
             row
         });

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::RealTimeIo;
+use super::packets::Load;
 use crate::experiment::Experiment;
 use crate::inversion::{InversionPlan, Mode};
 use crate::named::by_name;
@@ -24,11 +25,24 @@ pub enum RioPart {
     /// The ORB, with and without RIO below it.
     #[serde(rename = "e13")]
     Orb,
+    /// The same beside bulk data that keep the server busy.
+    #[serde(rename = "e13-packets")]
+    Packets,
+    /// The stages of a call at the server.
+    #[serde(rename = "stages")]
+    Stages,
 }
 
 impl RioPart {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Processing, Self::Company, Self::Guarantees, Self::Orb];
+    pub const ALL: [Self; 6] = [
+        Self::Processing,
+        Self::Company,
+        Self::Guarantees,
+        Self::Orb,
+        Self::Packets,
+        Self::Stages,
+    ];
 }
 
 by_name!(RioPart);
@@ -58,6 +72,12 @@ pub struct RioPlan {
     pub step: Duration,
     /// The clients and calls of E13.
     pub calls: InversionPlan,
+    /// The numbers of low-priority clients beside bulk data.
+    pub packet_clients: Vec<u32>,
+    /// The time in which calls are due beside bulk data.
+    pub packet_length: Duration,
+    /// The time for which the calls of a path are traced.
+    pub traced: Duration,
 }
 
 impl RioPlan {
@@ -79,6 +99,9 @@ impl RioPlan {
             aside: Duration::from_millis(100),
             step: Duration::from_millis(200),
             calls,
+            packet_clients: vec![0, 2],
+            packet_length: Duration::from_millis(300),
+            traced: Duration::from_millis(600),
             ..RealTimeIo::short()
         }
     }
@@ -95,6 +118,12 @@ impl RioPlan {
             }
         }
         plan
+    }
+
+    /// Returns the loads and the numbers of low-priority clients of the part with bulk data.
+    pub(super) fn packet_cases(&self) -> Vec<(Load, u32)> {
+        let loaded = self.packet_clients.iter().map(|n| (Load::Bulk, *n));
+        std::iter::once((Load::Quiet, 0)).chain(loaded).collect()
     }
 
     /// Whether the plan has this part.

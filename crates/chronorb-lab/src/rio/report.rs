@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 use super::calls::Io;
 use super::claims::{self, megaoctets};
 use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
+use super::packets::{Load, PacketRow};
 use super::path::PacketPath;
 use super::plan::RioPart;
+use super::stages::{STAGES, StageRow};
 use super::{LINK_RATE, RealTimeIo, guarantees};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::inversion::{ClientClass, Mode};
+use crate::report::rounds::over_rounds;
 use crate::report::{Column, begin, by_percentile, curve, end, largest, rights, table_of};
-use crate::stats::Record;
+use crate::stats::{Record, Summary, median};
 
 impl Findings for RioOutcome {
     fn headline(&self) -> String {
@@ -35,6 +38,9 @@ impl Findings for RioOutcome {
 
     fn caveats(&self) -> Vec<String> {
         let mut caveats = rights::caveats(self.real_time, self.one_cpu, &self.environment);
+        if let Some(why) = &self.untraced {
+            caveats.push(format!("Calls were not traced: {why}"));
+        }
         for (io, why) in &self.missing {
             caveats.push(format!("Calls were not made with {}: {why}", io.title()));
         }
@@ -73,6 +79,17 @@ impl Findings for RioOutcome {
             let charts = CALL_CHARTS.map(|chart| by_clients(self, mode, chart));
             let heading = format!("E13: the ORB with RIO below it, {mode}");
             document = document.part(heading, charts, [of_calls(self, mode)]);
+        }
+        if self.plan.has(RioPart::Packets) {
+            document = document.part(
+                "E13 loaded with packets",
+                PACKET_CHARTS.map(|chart| beside_packets(self, chart)),
+                [of_packets(self)],
+            );
+        }
+        if self.plan.has(RioPart::Stages) {
+            let heading = "The stages of a call at the server";
+            document = document.part(heading, [stages(self)], [of_stages(self), counts(self)]);
         }
         let commands = self.plan.commands();
         end(document, notes(self), &self.environment, &commands)
@@ -321,6 +338,150 @@ fn of_calls(outcome: &RioOutcome, mode: Mode) -> Table {
     table_of(format!("E13: calls, {mode}"), &columns, lines)
 }
 
+/// A chart of calls beside bulk data: the class, and the name and value of the figure.
+type PacketChart = (ClientClass, &'static str, fn(&PacketRow) -> f64);
+
+const PACKET_CHARTS: [PacketChart; 3] = [
+    (ClientClass::High, "mean latency", |row| row.latency.mean_us),
+    (ClientClass::High, "jitter", |row| row.latency.jitter_us),
+    (ClientClass::Low, "mean latency", |row| row.latency.mean_us),
+];
+
+/// Returns a figure of calls beside bulk data by the number of low-priority clients.
+fn beside_packets(outcome: &RioOutcome, (class, axis, of): PacketChart) -> Chart {
+    let caption = format!("The {axis} of {class}-priority calls beside bulk data.");
+    let ios = [Io::Rio, Io::Kernel, Io::KernelDriver].into_iter();
+    let series = ios.enumerate().filter_map(|(colour, io)| {
+        let points = outcome
+            .plan
+            .packet_clients
+            .iter()
+            .filter_map(|low_clients| {
+                let turns = outcome.packet_turns(io, (Load::Bulk, *low_clients), class);
+                Some((f64::from(*low_clients), median(turns.map(of))?))
+            });
+        let points: Vec<_> = points.collect();
+        let series = Series::new(Mark::Line, io.title(), points.clone()).colour(colour);
+        (!points.is_empty()).then_some(series)
+    });
+    let clients = Axis::linear("low-priority clients", Unit::Count);
+    Chart::new(caption, clients, Axis::linear(axis, Unit::Time)).series(series)
+}
+
+/// Returns the calls beside bulk data: medians over the rounds.
+fn of_packets(outcome: &RioOutcome) -> Table {
+    let cases = outcome.plan.packet_cases().into_iter();
+    let lines = cases.flat_map(|case| {
+        ClientClass::ALL.into_iter().flat_map(move |class| {
+            Io::ALL
+                .into_iter()
+                .filter_map(move |io| packet_line(outcome, case, class, io))
+        })
+    });
+    let columns = [
+        "calls",
+        "mean",
+        "jitter",
+        "p99",
+        "max",
+        "mean by kernel",
+        "jitter by kernel",
+        "bulk",
+        "server's CPU",
+    ];
+    Table::new(
+        "E13 loaded with packets: calls",
+        columns,
+        lines.collect::<Vec<_>>(),
+    )
+}
+
+fn packet_line(
+    outcome: &RioOutcome,
+    case: (Load, u32),
+    class: ClientClass,
+    io: Io,
+) -> Option<(String, Vec<String>)> {
+    let (load, low_clients) = case;
+    let turns = || outcome.packet_turns(io, case, class);
+    let latencies: Vec<Summary> = turns().map(|row| row.latency).collect();
+    let all = over_rounds(latencies.iter())?;
+    let by = |figure| {
+        let by = outcome.by_default(io, case, class, figure);
+        let by = by.filter(|_| io != Io::Kernel);
+        by.map_or_else(String::new, |by| by.text())
+    };
+    let bulk = median(turns().filter_map(|row| row.bulk_octets_per_s));
+    let busy = median(turns().filter_map(|row| row.busy_percent));
+    let load = match load {
+        Load::Quiet => "quiet",
+        Load::Bulk => "bulk",
+    };
+    let cells = vec![
+        units::count(all.calls),
+        units::time(all.mean_us),
+        units::time(all.jitter_us),
+        units::time(all.p99_us),
+        units::time(all.max_us),
+        by(|row| row.latency.mean_us),
+        by(|row| row.latency.jitter_us),
+        bulk.map_or_else(String::new, megaoctets),
+        busy.map_or_else(String::new, |busy| format!("{busy:.0} %")),
+    ];
+    Some((
+        format!("{load}, {low_clients} low, {class}, {}", io.title()),
+        cells,
+    ))
+}
+
+/// Returns the times of the stages of a call, by path.
+fn stages(outcome: &RioOutcome) -> Chart {
+    let caption = "The time from the request's packet to the reply's at the server, by stage.";
+    let names = outcome.stages.iter().map(|row| row.path.title());
+    let series = STAGES.map(|(name, of)| {
+        Series::of_groups(
+            Mark::Bars,
+            name,
+            outcome.stages.iter().map(|row| Some(of(row))),
+        )
+    });
+    let paths = Axis::groups("path", names);
+    let time = Axis::linear("time", Unit::Time);
+    Chart::new(caption, paths, time).series(series).stacked()
+}
+
+/// Returns the times of the stages of a call.
+fn of_stages(outcome: &RioOutcome) -> Table {
+    let lines = outcome.stages.iter().map(|row| {
+        let mut cells = vec![units::count(row.calls as u64)];
+        cells.extend(STAGES.map(|(_, of)| units::time(of(row))));
+        cells.push(units::time(row.whole_us()));
+        (row.path.title().to_owned(), cells)
+    });
+    let columns = ["calls"].into_iter();
+    let columns = columns.chain(STAGES.map(|(name, _)| name)).chain(["whole"]);
+    Table::new("The stages of a call", columns, lines.collect::<Vec<_>>())
+}
+
+/// Returns the counts of a call.
+fn counts(outcome: &RioOutcome) -> Table {
+    let lines = outcome.stages.iter();
+    let lines = lines.map(|row| (row.path.title().to_owned(), Some(row)));
+    let columns: [Column<StageRow>; 8] = [
+        ("system calls", |row| format!("{:.1}", row.system_calls)),
+        ("these are", |row| row.system_calls_by_name.clone()),
+        ("wake-ups", |row| format!("{:.1}", row.wake_ups)),
+        ("switches", |row| format!("{:.1}", row.switches)),
+        ("all system calls", |row| {
+            format!("{:.1}", row.all_system_calls)
+        }),
+        ("all wake-ups", |row| format!("{:.1}", row.all_wake_ups)),
+        ("packets in", |row| format!("{:.1}", row.packets_in)),
+        ("packets out", |row| format!("{:.1}", row.packets_out)),
+    ];
+    table_of("The counts of a call", &columns, lines)
+}
+
 /// Returns the notes on how to read the figures.
 fn notes(outcome: &RioOutcome) -> Vec<String> {
     let plan = &outcome.plan;
@@ -371,7 +532,27 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
     let orb = "In E13 clients call as in lab inversion, from when each call was due. With RIO the \
                lane of high priority processes packets on arrival, that of low priority in one \
                ordinary thread on demand.";
-    let texts = [processing, &company, guarantees, orb];
+    let threads = match outcome.receiving_threads {
+        Some(0) | None => "whose interface has no threads that receive".to_owned(),
+        Some(number) => format!("with {number} thread(s) of SCHED_FIFO 75 that receive (NAPI)"),
+    };
+    let packets = format!(
+        "E13 loaded with packets has a third lane, of ordinary priority, for oneway messages of \
+         8,000 octets, which a client sends without a pause. The servant computes for {} for \
+         each. The high-priority client calls 200 times a second, those of low priority 10 times. \
+         With RIO each lane has a class whose packets its thread processes on arrival. The kernel \
+         with a plan merges received packets (GRO) and keeps HTB's queues, {threads}. Busy polling \
+         is left out: an urgent thread that polls leaves the only CPU of the server to no other \
+         thread.",
+        units::setting(plan.bulk_work),
+    );
+    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, at the paper's 20 \
+                  calls a second without low-priority clients. The trace makes everything slower, \
+                  by some tenths of a µs for each event. Figures are means of the calls between \
+                  the quartiles of their length. The kernel's own TCP works in receive, and \
+                  RIO's stack in process; all counts are until the next request, the others until \
+                  the reply's packet.";
+    let texts = [processing, &company, guarantees, orb, &packets, stages];
     let parts = RioPart::ALL.into_iter().zip(texts);
     notes.extend(
         parts

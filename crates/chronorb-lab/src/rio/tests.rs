@@ -5,8 +5,10 @@ use std::time::Duration;
 use super::RealTimeIo;
 use super::calls::Io;
 use super::outcome::{CallRow, EchoRow, FlowRow, RateCurve, RioOutcome};
+use super::packets::{Load, PacketRow};
 use super::path::PacketPath;
 use super::plan::RioPart;
+use super::stages::StageRow;
 use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;
@@ -25,6 +27,10 @@ pub(super) fn outcome() -> RioOutcome {
         echoes: Vec::new(),
         flows: flows(),
         calls: calls(),
+        packets: packets(),
+        receiving_threads: Some(1),
+        stages: stages(),
+        untraced: None,
         missing: Vec::new(),
         pooled: Default::default(),
         curves: Vec::new(),
@@ -127,6 +133,65 @@ fn calls() -> Vec<CallRow> {
     ]
 }
 
+fn packets() -> Vec<PacketRow> {
+    let mut rows = Vec::new();
+    for (load, low_clients) in RealTimeIo::full().packet_cases() {
+        for (io, high, low) in [(Io::Kernel, 200, 300), (Io::Rio, 100, 310)] {
+            let kernel_alone = load == Load::Quiet;
+            let high = if kernel_alone { 100 } else { high };
+            let classes = [(ClientClass::High, high), (ClientClass::Low, low)];
+            for (class, us) in classes {
+                if class == ClientClass::Low && low_clients == 0 {
+                    continue;
+                }
+                rows.extend((0..2).map(|round| {
+                    let mut record = Record::new();
+                    for step in 0..10 {
+                        let latency = Duration::from_micros(us + us / 100 * us / 100 * step);
+                        record.add(Duration::ZERO, latency);
+                    }
+                    PacketRow {
+                        io,
+                        load,
+                        round,
+                        low_clients,
+                        class,
+                        latency: record.summary(),
+                        bulk_octets_per_s: (load == Load::Bulk).then_some(200e6),
+                        busy_percent: Some(if load == Load::Bulk { 98.0 } else { 2.0 }),
+                    }
+                }));
+            }
+        }
+    }
+    rows
+}
+
+fn stages() -> Vec<StageRow> {
+    let of = |path, system_us, system_calls, wake_ups| StageRow {
+        path,
+        calls: 200,
+        receive_us: 5.0,
+        wake_us: 3.0,
+        system_us,
+        user_us: 6.0,
+        transmit_us: 4.0,
+        system_calls,
+        system_calls_by_name: "epoll_wait 1.0, sendto 1.0".to_owned(),
+        wake_ups,
+        switches: wake_ups,
+        all_system_calls: system_calls + 1.0,
+        all_wake_ups: wake_ups + 0.5,
+        packets_in: 2.0,
+        packets_out: 1.0,
+    };
+    vec![
+        of(PacketPath::Kernel, 3.0, 2.0, 1.0),
+        of(PacketPath::Arrival, 3.5, 2.0, 1.0),
+        of(PacketPath::Scheduled, 9.0, 6.0, 2.0),
+    ]
+}
+
 /// The one claim that has these words in it.
 fn claim(outcome: &RioOutcome, words: &str) -> Claim {
     let claims = outcome.claims();
@@ -141,7 +206,7 @@ fn claim(outcome: &RioOutcome, words: &str) -> Claim {
 #[test]
 fn all_is_claimed_that_is_so() {
     let claims = outcome().claims();
-    assert_eq!(claims.len(), 3 + 1 + 6 + 5 + 3);
+    assert_eq!(claims.len(), 3 + 1 + 6 + 5 + 3 + 13 + 3);
     for claim in claims {
         assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
         assert!(!claim.measured.is_empty(), "{claim:?}");
@@ -227,6 +292,8 @@ fn an_experiment_without_any_figure_can_be_told() {
     outcome.pooled = Default::default();
     outcome.flows.clear();
     outcome.calls.clear();
+    outcome.packets.clear();
+    outcome.stages.clear();
     let page = outcome.html();
     assert!(page.contains("<title>Real-time I/O</title>"));
     assert!(outcome.text().contains("not measured"));
@@ -237,7 +304,11 @@ fn programs_read_a_flat_row_for_each_line() {
     let outcome = outcome();
     let figures = outcome.figures();
     let rows = figures["rows"].as_array().expect("there are rows");
-    let all = outcome.echoes.len() + outcome.flows.len() + outcome.calls.len();
+    let all = outcome.echoes.len()
+        + outcome.flows.len()
+        + outcome.calls.len()
+        + outcome.packets.len()
+        + outcome.stages.len();
     assert_eq!(rows.len(), all);
     for row in rows {
         let cells = row.as_object().expect("a row is an object");

@@ -1,6 +1,6 @@
 //! The experiment `rio`, run for real with next to nothing.
 
-use chronorb_lab::rio::{Io, PacketPath, RealTimeIo, RioOutcome, RioPart, RioPlan};
+use chronorb_lab::rio::{Io, Load, PacketPath, RealTimeIo, RioOutcome, RioPart, RioPlan};
 use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
@@ -99,6 +99,53 @@ fn calls_are_made_with_rio_below_the_orb_and_without() {
     it_can_be_told(&outcome, 2 * 4);
 }
 
+fn calls_are_made_beside_bulk_data() {
+    let Some(outcome) = measured(&[RioPart::Packets]) else {
+        return;
+    };
+    if !outcome.missing.is_empty() {
+        harness::not_run(&format!("in part: {:?}", outcome.missing));
+    }
+    for io in Io::ALL {
+        if outcome.missing.iter().any(|(missing, _)| *missing == io) {
+            continue;
+        }
+        let rows = outcome.packets.iter().filter(|row| row.io == io);
+        // Without load, and beside bulk data with none and with two low-priority clients.
+        assert_eq!(rows.clone().count(), 2 + 2, "{io:?}");
+        for row in rows {
+            assert!(row.latency.calls > 0 && row.latency.p50_us > 0.0, "{row:?}");
+            let has_bulk = row.load == Load::Bulk;
+            assert_eq!(row.bulk_octets_per_s.is_some(), has_bulk, "{row:?}");
+            assert!(row.bulk_octets_per_s.unwrap_or(1.0) > 0.0, "{row:?}");
+        }
+    }
+    it_can_be_told(&outcome, 3);
+}
+
+fn the_stages_of_calls_are_traced() {
+    let Some(outcome) = measured(&[RioPart::Stages]) else {
+        return;
+    };
+    if let Some(why) = &outcome.untraced {
+        harness::not_run(why);
+        return;
+    }
+    let paths: Vec<_> = outcome.stages.iter().map(|row| row.path).collect();
+    let expected = [
+        PacketPath::Kernel,
+        PacketPath::Arrival,
+        PacketPath::Scheduled,
+    ];
+    assert_eq!(paths, expected);
+    for row in &outcome.stages {
+        assert!(row.calls > 0 && row.user_us > 0.0, "{row:?}");
+        assert!(row.transmit_us > 0.0 && row.wake_ups > 0.0, "{row:?}");
+        assert!(row.system_calls <= row.all_system_calls, "{row:?}");
+    }
+    it_can_be_told(&outcome, 1);
+}
+
 fn it_can_be_told(outcome: &RioOutcome, plots: usize) {
     let page = outcome.html();
     assert_eq!(page.matches("<svg").count(), plots);
@@ -134,6 +181,14 @@ pub(crate) const TESTS: &[harness::Test] = &[
     (
         "calls_are_made_with_rio_below_the_orb_and_without",
         calls_are_made_with_rio_below_the_orb_and_without,
+    ),
+    (
+        "calls_are_made_beside_bulk_data",
+        calls_are_made_beside_bulk_data,
+    ),
+    (
+        "the_stages_of_calls_are_traced",
+        the_stages_of_calls_are_traced,
     ),
     (
         "an_unwritable_report_is_refused",

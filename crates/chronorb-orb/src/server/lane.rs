@@ -16,7 +16,9 @@ use chronorb_rt::{
     BatonGuard, Deadline, Gate, Key, Monotonic, PiMutex, ReleaseOutcome, RemoveOutcome, SlotRef,
     Slots, Text, Wake, log, poll_unless_contended,
 };
-use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, WaitPolicy};
+use chronorb_transport::{
+    AcceptError, Acceptor, AcceptorEvent, Connection, Event, Interest, Reactor, WaitPolicy,
+};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -96,6 +98,15 @@ pub(crate) struct ServerLane {
     waiting: WaitPolicy,
     pub(super) watch: LaneWatch,
     probe: Option<StageProbe>,
+}
+
+/// The arrivals that a thread takes from an acceptor.
+#[derive(Clone, Copy)]
+enum Accepts {
+    /// Connections alone.
+    Connections,
+    /// Also input of a connection, which the thread serves next.
+    Arrivals,
 }
 
 /// An entry for an endpoint of a lane; `None` once the lane has left that multicast group.
@@ -306,8 +317,13 @@ impl ServerLane {
                 STOP => Work::Stop,
                 PARKED => Work::Resume,
                 token if token >= ACCEPTORS => {
-                    self.accept((token - ACCEPTORS) as usize);
-                    Work::Nothing
+                    match self.accept((token - ACCEPTORS) as usize, Accepts::Arrivals) {
+                        Some(token) => Work::Serve {
+                            key: key_of(token),
+                            event: Event::of_input(token),
+                        },
+                        None => Work::Nothing,
+                    }
                 }
                 token => Work::Serve {
                     key: key_of(token),
@@ -404,7 +420,9 @@ impl ServerLane {
         }
         if self.accept_again.swap(false, Ordering::Relaxed) {
             let slots = self.acceptors.lock().len();
-            (0..slots).for_each(|index| self.accept(index));
+            for index in 0..slots {
+                self.accept(index, Accepts::Connections);
+            }
         }
         if self.load.has_slow() {
             self.sweep(input_timeout);
@@ -517,18 +535,26 @@ impl ServerLane {
     }
 
     /// Accepts connections that wait at an acceptor; after some of them other work may proceed.
-    fn accept(&self, index: usize) {
+    /// Returns the token of a connection with input, if the acceptor reports one.
+    fn accept(&self, index: usize, what: Accepts) -> Option<u64> {
         if let Some(probe) = &self.probe {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
         let Some(Some(OpenEndpoint { acceptor, ceiling })) = acceptors.get(index) else {
-            return;
+            return None;
         };
         for _ in 0..MAX_ACCEPTED {
-            match acceptor.accept() {
-                Ok(Some(transport)) => self.admit(transport, *ceiling),
-                Ok(None) => return,
+            let arrival = match what {
+                Accepts::Connections => acceptor
+                    .accept()
+                    .map(|of| of.map(AcceptorEvent::Connection)),
+                Accepts::Arrivals => acceptor.next_arrival(),
+            };
+            match arrival {
+                Ok(Some(AcceptorEvent::Connection(transport))) => self.admit(transport, *ceiling),
+                Ok(Some(AcceptorEvent::Input(token))) => return Some(token),
+                Ok(None) => return None,
                 // An evicted connection leaves its descriptor to one that waits.
                 Err(AcceptError::Exhausted)
                     if self.evict_datagram_peer()
@@ -539,7 +565,7 @@ impl ServerLane {
                     let incidents = &self.incidents;
                     incidents.tell(Incident::FailedAccept, &lane, 0, &error);
                     self.accept_again.store(true, Ordering::Relaxed);
-                    return;
+                    return None;
                 }
             }
         }
@@ -547,6 +573,7 @@ impl ServerLane {
         self.accept_again.store(true, Ordering::Relaxed);
         let token = ACCEPTORS + index as u64;
         let _ = self.reactor.rearm(acceptor, token, Interest::Read);
+        None
     }
 
     /// Listens at a multicast group, unless the lane already does.
@@ -643,6 +670,8 @@ impl ServerLane {
                 .add(connection.transport(), token_of(key), interest);
             if added.is_err() {
                 self.end(key);
+            } else if self.strategy.serves_arrivals() {
+                connection.transport().set_token(token_of(key));
             }
         }
     }

@@ -135,6 +135,12 @@ impl LaneStrategy {
         }
     }
 
+    /// Whether the thread that finds input at an acceptor serves it at once. Threads that stay on
+    /// connections, and schedulers, need the event of the connection itself.
+    pub(super) fn serves_arrivals(&self) -> bool {
+        matches!(self, Self::Leaders { affinity: None, .. })
+    }
+
     /// Whether a connection without a request in progress may be evicted although a thread holds
     /// its input.
     pub(super) fn evicts_held_input(&self) -> bool {

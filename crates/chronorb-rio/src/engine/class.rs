@@ -13,7 +13,7 @@ use chronorb_rt::{Monotonic, PiMutex, Wake};
 
 use super::alarm::Alarm;
 use super::config::{ClassConfig, ClassOutput};
-use super::connection::{Changes, Connection, Idleness, Patience, Role, Slot};
+use super::connection::{Attendant, Changes, Connection, Idleness, Patience, Role, Slot};
 use super::counts::Counters;
 use super::demux::{AcceptQueue, Demux, Stage};
 use super::device::{Egress, Envelope, Marks};
@@ -62,6 +62,8 @@ pub(super) struct Outcome {
     pub(super) packets: usize,
     /// Whether more packets may wait.
     pub(super) has_more: bool,
+    /// Whether connections wait to be accepted.
+    pub(super) has_arrivals: bool,
 }
 
 /// The reason why a connection cannot be started.
@@ -130,12 +132,12 @@ impl ClassEngine {
     /// Performs the pending work: receives at most `budget` packets, and serves timers. In a class
     /// with scheduled output, it sends at most as many packets.
     ///
-    /// `attended` is a connection that the caller checks anyway, so it is not notified.
+    /// The `attendant` is the calling thread.
     pub(super) fn step(
         &self,
         now: Monotonic,
         budget: usize,
-        attended: Option<usize>,
+        attendant: Attendant<'_>,
     ) -> Result<Outcome, PathError> {
         let mut ingress = self.ingress.lock();
         let Ingress {
@@ -152,16 +154,16 @@ impl ClassEngine {
         let mut octets = 0;
         let mut take = |frame: Frame<'_>| {
             octets += frame.octets.len();
-            self.take((demux, handshakes), frame, now, attended);
+            self.take((demux, handshakes), frame, now, attendant);
         };
         while packets < budget && receiver.receive(&mut take)? {
             packets += 1;
         }
         while let Some(slot) = demux.next_dirty() {
-            self.serve(demux, slot, now, attended);
+            self.serve(demux, slot, now, attendant);
         }
         if self.alarm.rings(now) {
-            self.serve_due(demux, now, attended);
+            self.serve_due(demux, now, attendant);
         }
         if let Some(due) = handshakes.answer_again(&self.egress, now) {
             self.alarm.set(due.as_nanos());
@@ -188,6 +190,7 @@ impl ClassEngine {
         Ok(Outcome {
             packets,
             has_more: packets == budget,
+            has_arrivals: demux.has_arrivals(),
         })
     }
 
@@ -254,7 +257,7 @@ impl ClassEngine {
                 connection.abort(now);
                 drop(connection);
                 demux.enter(index, Stage::Used);
-                self.serve(demux, index, now, None);
+                self.serve(demux, index, now, Attendant::Nobody);
             }
         }
         // An interface that fails sends nothing any more.
@@ -294,12 +297,13 @@ impl ClassEngine {
                 waiting.queue.pop_front();
             }
             at.connection.lock().let_go(now);
-            self.serve(demux, slot, now, None);
+            self.serve(demux, slot, now, Attendant::Nobody);
         };
         if let Ok(Some((slot, _))) = taken {
+            self.slots[slot].set_listener(listener);
             self.slots[slot].connection.lock().role = Role::Open;
             // Rings the bell for input that arrived before the connection was accepted.
-            self.serve(demux, slot, now, None);
+            self.serve(demux, slot, now, Attendant::Nobody);
         }
         if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
             if matches!(taken, Ok(Some(_))) {
@@ -341,7 +345,7 @@ impl ClassEngine {
             .connection
             .lock()
             .connect(flow, envelope, now);
-        self.serve(demux, slot, now, None);
+        self.serve(demux, slot, now, Attendant::Nobody);
         // An interface that fails answers nothing either.
         let _ = self.egress.lock().flush();
         Ok(slot)
@@ -369,7 +373,7 @@ impl ClassEngine {
         let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        at.ring(changes, false);
+        at.ring(slot, changes, Attendant::Nobody);
         let mut egress = self.egress.lock();
         // After a failure of the interface, the connection times out.
         let _ = egress.flush();
@@ -384,7 +388,7 @@ impl ClassEngine {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
         self.slots[slot].connection.lock().let_go(now);
-        self.serve(demux, slot, now, None);
+        self.serve(demux, slot, now, Attendant::Nobody);
         let _ = self.egress.lock().flush();
     }
 
@@ -398,8 +402,8 @@ impl ClassEngine {
             if connection.role != Role::Free {
                 connection.abort(now);
                 drop(connection);
-                self.serve(demux, index, now, None);
-                slot.ring(Changes::of_end(), false);
+                self.serve(demux, index, now, Attendant::Nobody);
+                slot.ring(index, Changes::of_end(), Attendant::Nobody);
             }
         }
         let _ = self.egress.lock().flush();
@@ -435,7 +439,7 @@ impl ClassEngine {
         (demux, handshakes): (&mut Demux, &mut Handshakes),
         frame: Frame<'_>,
         now: Monotonic,
-        attended: Option<usize>,
+        attendant: Attendant<'_>,
     ) {
         let counters = &self.counters;
         let Some((headers, flow)) = read(&frame) else {
@@ -471,7 +475,7 @@ impl ClassEngine {
                         .is_some_and(|syn| self.answer_syn(demux, handshakes, &new, syn, now))
                 }
                 Some(listener) => {
-                    self.establish((demux, handshakes), &new, listener, now, attended)
+                    self.establish((demux, handshakes), &new, listener, now, attendant)
                 }
                 None => false,
             };
@@ -484,7 +488,7 @@ impl ClassEngine {
         let mut connection = self.slots[slot].connection.lock();
         let changes = connection.feed(packet, &self.egress, now);
         drop(connection);
-        self.follow(demux, slot, changes, attended);
+        self.follow(demux, slot, changes, attendant);
         if !changes.is_over {
             demux.mark_dirty(slot);
         }
@@ -523,7 +527,7 @@ impl ClassEngine {
         new: &Newcomer<'_>,
         listener: usize,
         now: Monotonic,
-        attended: Option<usize>,
+        attendant: Attendant<'_>,
     ) -> bool {
         let flow = new.flow;
         let Some(handshake) = handshakes.get(&flow) else {
@@ -557,7 +561,7 @@ impl ClassEngine {
         drop(connection);
         match resumed {
             Some(changes) if changes.established.is_some() => {
-                self.follow(demux, slot, changes, attended);
+                self.follow(demux, slot, changes, attendant);
                 demux.mark_dirty(slot);
             }
             // The packet acknowledges something else, or resets the connection.
@@ -606,7 +610,7 @@ impl ClassEngine {
             connection.give_way();
         }
         drop(connection);
-        self.serve(demux, index, now, None);
+        self.serve(demux, index, now, Attendant::Nobody);
     }
 
     fn count_dropped(&self) {
@@ -615,20 +619,20 @@ impl ClassEngine {
     }
 
     /// Sends what a connection can send, and serves its timers.
-    fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attended: Option<usize>) {
+    fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attendant: Attendant<'_>) {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
         let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        self.follow(demux, slot, changes, attended);
+        self.follow(demux, slot, changes, attendant);
     }
 
-    fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
+    fn serve_due(&self, demux: &mut Demux, now: Monotonic, attendant: Attendant<'_>) {
         // The first slot rotates, so that a short budget does not always disadvantage the same
         // connections.
         let first = demux.next_first();
-        let mut serve = |slot| self.serve(demux, slot, now, attended);
+        let mut serve = |slot| self.serve(demux, slot, now, attendant);
         let mut next = NEVER;
         for slots in [first..self.slots.len(), 0..first] {
             next = self.timers.serve(&slots, now.as_nanos(), &mut serve);
@@ -642,8 +646,8 @@ impl ClassEngine {
     }
 
     /// Acts on the changes of a connection: notifies its holder, queues or frees it.
-    fn follow(&self, demux: &mut Demux, slot: usize, changes: Changes, attended: Option<usize>) {
-        self.slots[slot].ring(changes, attended == Some(slot));
+    fn follow(&self, demux: &mut Demux, slot: usize, changes: Changes, attendant: Attendant<'_>) {
+        self.slots[slot].ring(slot, changes, attendant);
         if let Some(listener) = changes.established {
             demux.enter(slot, Stage::Used);
             match demux.listeners.get_mut(listener) {

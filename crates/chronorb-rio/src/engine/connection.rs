@@ -1,9 +1,11 @@
 //! A connection: its own small TCP/IP stack, and the notification of its holder.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -28,6 +30,43 @@ pub(super) struct Slot {
     bell: PiMutex<Option<Arc<Wake>>>,
     /// The event descriptor for room if a thread blocks to send.
     room_bell: OnceLock<Wake>,
+    /// The token by which a thread that does the work of the class reports input; [`NO_TOKEN`]
+    /// leaves that to the bell. It is read after the connection's lock was released, and so a
+    /// holder that has changed it sees all input of which the bell was not notified.
+    token: AtomicU64,
+    /// The listener that has accepted the connection. The lock of the ingress guards it.
+    listener: AtomicUsize,
+}
+
+/// The thread that takes a step, as far as it needs no notification.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Attendant<'a> {
+    /// A thread that serves no connection.
+    Nobody,
+    /// A thread that checks this connection anyway.
+    Of(usize),
+    /// A thread that serves one connection of this listener that has a token, which the step puts
+    /// here.
+    AtListener(usize, &'a Cell<Option<u64>>),
+}
+
+impl Attendant<'_> {
+    /// Returns whether the thread serves the input of a slot, so that its bell need not ring.
+    fn takes(self, index: usize, slot: &Slot, changes: Changes) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Of(attended) => attended == index,
+            Self::AtListener(listener, taken) => {
+                let token = slot.token.load(Ordering::Relaxed);
+                let is_own = slot.listener.load(Ordering::Relaxed) == listener;
+                let takes = changes.input && is_own && token != NO_TOKEN && taken.get().is_none();
+                if takes {
+                    taken.set(Some(token));
+                }
+                takes
+            }
+        }
+    }
 }
 
 /// The state of a connection's protocol, which any thread can drive.
@@ -135,7 +174,19 @@ impl Slot {
             connection: PiMutex::new(connection),
             bell: PiMutex::new(None),
             room_bell: OnceLock::new(),
+            token: AtomicU64::new(NO_TOKEN),
+            listener: AtomicUsize::new(0),
         }
+    }
+
+    /// Notes the listener that accepts the connection. The caller has the lock of the ingress.
+    pub(super) fn set_listener(&self, listener: usize) {
+        self.listener.store(listener, Ordering::Relaxed);
+    }
+
+    /// Permits reports of input by a token.
+    pub(super) fn set_token(&self, token: u64) {
+        self.token.store(token, Ordering::Relaxed);
     }
 
     /// Creates the event descriptor for a new holder of the connection.
@@ -152,8 +203,9 @@ impl Slot {
         self.bell.lock().clone().expect("it was opened")
     }
 
-    /// Removes the event descriptor because the holder is gone.
+    /// Removes the event descriptor and the token because the holder is gone.
     pub(super) fn close_bell(&self) {
+        self.set_token(NO_TOKEN);
         self.bell.lock().take();
     }
 
@@ -171,7 +223,8 @@ impl Slot {
 
     /// Notifies the threads concerned. Must be called without the connection's lock, which they
     /// need.
-    pub(super) fn ring(&self, changes: Changes, is_attended: bool) {
+    pub(super) fn ring(&self, index: usize, changes: Changes, attendant: Attendant<'_>) {
+        let is_attended = attendant.takes(index, self, changes);
         if changes.input && !is_attended || changes.room {
             // The notified thread may close the bell of this slot meanwhile.
             let bell = self.bell.lock().clone();
@@ -614,6 +667,8 @@ pub(super) fn random() -> u64 {
     RandomState::new().hash_one(Monotonic::now().as_nanos())
 }
 
+/// The token of a connection whose bell reports its input.
+const NO_TOKEN: u64 = u64::MAX;
 /// The maximum delay of an acknowledgement, which can travel with an answer meanwhile. Independent
 /// of it, every second full-size segment is acknowledged at once.
 const ACK_DELAY: Duration = Duration::from_millis(2);

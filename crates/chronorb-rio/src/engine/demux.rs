@@ -172,6 +172,12 @@ impl Demux {
             .position(|waiting| waiting.as_ref().is_some_and(|it| it.address == *address))
     }
 
+    /// Returns whether connections wait to be accepted.
+    pub(super) fn has_arrivals(&self) -> bool {
+        let mut waiting = self.listeners.iter().flatten();
+        waiting.any(|waiting| !waiting.queue.is_empty())
+    }
+
     fn oldest_waiting_out(&mut self) -> Option<usize> {
         while let Some((slot, number)) = self.waiting_out.pop_front() {
             if self.stages[slot as usize] == (Stage::WaitingOut, number) {

@@ -49,7 +49,7 @@ pub use config::{ClassConfig, ClassOutput, ClassProcessing, Urgency};
 #[cfg(test)]
 pub(crate) use counts::ClassCounts;
 pub(crate) use error::{ClassOpenError, ConnectFault};
-pub(crate) use listener::Listener;
+pub(crate) use listener::{Listener, ListenerEvent};
 pub(crate) use open::Class;
 #[cfg(test)]
 pub(crate) use ports::{Ports, ReservedPort};

@@ -15,7 +15,7 @@ use rustix::time::Timespec;
 
 use super::class::ClassEngine;
 use super::config::ClassProcessing;
-use super::connection::Slot;
+use super::connection::{Attendant, Slot};
 use super::error::ConnectFault;
 use super::open::Class;
 
@@ -130,6 +130,11 @@ impl Stream {
         }
     }
 
+    /// Permits the listener to report input by a token.
+    pub(crate) fn set_token(&self, token: u64) {
+        self.slot().set_token(token);
+    }
+
     /// Sends all of two pieces before the deadline.
     ///
     /// # Errors
@@ -164,7 +169,7 @@ impl Stream {
 
     /// Returns whether there is input, or the end.
     pub(crate) fn has_input(&self) -> bool {
-        self.attend(None);
+        self.attend(Attendant::Nobody);
         let slot = self.slot();
         slot.connection.lock().has_input()
     }
@@ -175,7 +180,9 @@ impl Stream {
         let changes = engine.with(self.slot, Monotonic::now(), |connection| {
             connection.shut_down()
         });
-        engine.slot(self.slot).ring(changes, false);
+        engine
+            .slot(self.slot)
+            .ring(self.slot, changes, Attendant::Nobody);
     }
 
     /// Waits until an outgoing connection is established.
@@ -207,7 +214,7 @@ impl Stream {
             let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
             self.wait(bell, Some(remaining));
         }
-        self.attend(None);
+        self.attend(Attendant::Nobody);
         Ok(())
     }
 
@@ -217,7 +224,7 @@ impl Stream {
             return self.try_receive(room);
         }
         // This connection need not be notified of what its own thread finds.
-        self.attend(Some(self.slot));
+        self.attend(Attendant::Of(self.slot));
         let received = self.try_receive(room);
         if received.is_ok() && self.slot().connection.lock().has_input() {
             // A reactor that watches the connection afterwards needs a signal for the rest.
@@ -227,13 +234,13 @@ impl Stream {
     }
 
     /// Does pending protocol work if the waiting thread is responsible for it.
-    fn attend(&self, attended: Option<usize>) {
+    fn attend(&self, attendant: Attendant<'_>) {
         if self.is_attending() {
             let engine = self.engine();
             let now = Monotonic::now();
             engine.drain_alarm(now);
             // After a failure of the interface, the connection times out.
-            let _ = engine.step(now, BATCH, attended);
+            let _ = engine.step(now, BATCH, attendant);
         }
     }
 

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::class::ClassEngine;
 use super::config::ClassProcessing;
+use super::connection::Attendant;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
@@ -76,7 +77,7 @@ fn on_demand(
         let budget = account
             .as_mut()
             .map_or(BATCH, |account| account.left(now).min(BATCH));
-        let outcome = engine.step(now, budget, None)?;
+        let outcome = engine.step(now, budget, Attendant::Nobody)?;
         if let Some(account) = &mut account {
             account.take(outcome.packets);
             let used = account.budget - account.left;
@@ -117,7 +118,7 @@ fn periodic(
             .counters
             .overruns
             .fetch_add(missed, Ordering::Relaxed);
-        let outcome = engine.step(now, budget, None)?;
+        let outcome = engine.step(now, budget, Attendant::Nobody)?;
         if let Some(publisher) = &engine.publisher {
             publisher.period();
             publisher.budget_used(outcome.packets);

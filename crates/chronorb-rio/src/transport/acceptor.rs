@@ -3,10 +3,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use chronorb_transport::{AcceptError, Acceptor, Address, Connection, SocketOptions};
+use chronorb_transport::{
+    AcceptError, Acceptor, AcceptorEvent, Address, Connection, SocketOptions,
+};
 
 use super::connection::RioConnection;
-use crate::engine::Listener;
+use crate::engine::{Listener, ListenerEvent};
 
 /// An acceptor over a listener of a class.
 #[derive(Debug)]
@@ -34,6 +36,16 @@ impl Acceptor for RioAcceptor {
             let connection: Box<dyn Connection> =
                 Box::new(RioConnection::new(stream, self.options));
             connection
+        }))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    fn next_arrival(&self) -> Result<Option<AcceptorEvent>, AcceptError> {
+        Ok(self.listener.next_arrival()?.map(|arrival| match arrival {
+            ListenerEvent::Stream(stream) => {
+                AcceptorEvent::Connection(Box::new(RioConnection::new(stream, self.options)))
+            }
+            ListenerEvent::Input(token) => AcceptorEvent::Input(token),
         }))
     }
 

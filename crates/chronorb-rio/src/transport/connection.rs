@@ -64,6 +64,10 @@ impl Connection for RioConnection {
         self.stream.send(first, second, deadline)
     }
 
+    fn set_token(&self, token: u64) {
+        self.stream.set_token(token);
+    }
+
     fn is_stale(&self) -> bool {
         self.stream.has_input()
     }

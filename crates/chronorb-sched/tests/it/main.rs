@@ -1,10 +1,12 @@
 //! Worked cases with their numbers, and properties of random task sets.
 
+mod admission;
 mod any_input;
 mod cases;
 mod deadlines;
 mod late;
 mod local_deadlines;
+mod ordered;
 mod overload;
 mod properties;
 mod rates;

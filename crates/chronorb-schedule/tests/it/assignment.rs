@@ -1,7 +1,9 @@
 //! The analysis of schedules, and their assignment.
 
-use chronorb_sched::Response;
-use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, ScheduleError};
+use chronorb_sched::{
+    AdmissionControl, AdmissionError, Response, StepOwner, SystemSimulation, simulate_transactions,
+};
+use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError};
 
 use crate::schedule;
 
@@ -468,4 +470,160 @@ fn a_late_schedule_has_bounds_of_all_responses() {
     // The others leave less than the slowest one needs.
     let expected = [Response::Unbounded, millis(10), millis(25), millis(195)];
     assert_eq!(responses.collect::<Vec<_>>(), expected);
+}
+
+/// The lane of experiment X13: times in microseconds, utilisation 0.95.
+fn one_lane(order: &str, extra: &str) -> Schedule {
+    let operations = [
+        (400, 4_000, 2_900),
+        (800, 8_000, 4_500),
+        (1_500, 12_000, 9_000),
+        (2_000, 16_000, 16_000),
+        (2_500, 25_000, 25_000),
+        (2_400, 12_000, 36_000),
+        (1_600, 8_000, 48_000),
+    ];
+    let mut text = format!(
+        "[[processor]]\nname = \"cpu\"\n[[lane]]\nname = \"all\"\nprocessor = \"cpu\"\n\
+         order = \"{order}\"\n"
+    );
+    for (number, (cost, period, deadline)) in operations.into_iter().enumerate() {
+        text += &format!(
+            "[[operation]]\nname = \"A::o{number}\"\nlane = \"all\"\nwcet = \"{cost} us\"\n\
+             period = \"{period} us\"\ndeadline = \"{deadline} us\"\n"
+        );
+    }
+    schedule(&(text + extra))
+}
+
+#[test]
+fn a_lane_by_deadline_is_analysed_in_that_order() {
+    let analysis = |it: &Schedule| it.assign().unwrap().analysis;
+    let by_deadline = one_lane("deadline", "");
+    let analysed = analysis(&by_deadline);
+    assert!(analysed.feasible);
+    // The longest other request that has begun, and its own execution.
+    assert_eq!(
+        analysed.operations[0].response,
+        Response::Bounded(2_900_000)
+    );
+    // All times have a unit in the search for room, also the deadlines of the order.
+    let ranks = by_deadline.assign().unwrap().band_ranks();
+    assert_eq!(by_deadline.greatest_factor(&ranks).unwrap(), FACTOR_UNIT);
+    for order in ["fifo", "laxity", "muf"] {
+        assert!(!analysis(&one_lane(order, "")).feasible, "{order}");
+    }
+    // A thread that waits for a lock or a call lets another one of the lane begin.
+    let lock = "locks = { map = \"1 us\" }\n";
+    let call = "calls = \"B::b\"\n[[operation]]\nname = \"B::b\"\nwcet = \"1 us\"\n";
+    for suspended in [lock, call] {
+        assert!(
+            !analysis(&one_lane("deadline", suspended)).feasible,
+            "{suspended}"
+        );
+    }
+}
+
+#[test]
+fn dependencies_come_before_importance() {
+    let it = schedule(
+        r#"
+        [scheduling]
+        priorities = "rate-monotonic"
+        [[operation]]
+        name = "A::supply"
+        wcet = "2 ms"
+        period = "20 Hz"
+        importance = 0
+        calls = { operation = "A::consume", oneway = true }
+        [[operation]]
+        name = "A::consume"
+        wcet = "3 ms"
+        importance = 4
+        [[operation]]
+        name = "A::other"
+        wcet = "1 ms"
+        period = "20 Hz"
+        importance = 2
+    "#,
+    );
+    let assignment = it.assign().unwrap();
+    let lock = assignment.lock_file(&it);
+    let [supply, consume, other] = [0, 1, 2].map(|it: usize| lock.operations[it].subpriority);
+    assert!(
+        supply < other && other < consume,
+        "importance orders equal rates"
+    );
+    let sets = &assignment.task_sets;
+    let rules = SystemSimulation {
+        record: true,
+        ..SystemSimulation::new(1_000_000_000)
+    };
+    let simulated = simulate_transactions(
+        &sets.analysed_resources(),
+        &sets.analysed_transactions(),
+        &rules,
+    );
+    let slices = simulated.unwrap().slices;
+    let mut consumed = 0;
+    for slice in &slices {
+        let works = &sets.transactions[slice.transaction].works;
+        if works[slice.step].executed() != Some(1) {
+            continue;
+        }
+        consumed += 1;
+        // Its supplier, of the same job, has ended.
+        let mut suppliers = slices.iter().filter(|it| {
+            let is_same = (it.transaction, it.job) == (slice.transaction, slice.job);
+            is_same && works[it.step].executed() == Some(0)
+        });
+        assert!(suppliers.all(|it| it.end <= slice.start), "{slice:?}");
+    }
+    assert!(consumed >= 20, "{consumed}");
+}
+
+#[test]
+fn further_clients_are_admitted_while_there_is_room() {
+    let it = schedule(
+        r#"
+        [scheduling]
+        priorities = "declared"
+        [[operation]]
+        name = "Map::draw"
+        priority = 200
+        wcet = "3 ms"
+        period = "20 ms"
+        [[operation]]
+        name = "Log::write"
+        priority = 100
+        wcet = "30 ms"
+        period = "100 ms"
+    "#,
+    );
+    let assignment = it.assign().unwrap();
+    let sets = &assignment.task_sets;
+    let control = AdmissionControl::new(sets.analysed_resources(), sets.analysed_transactions());
+    let mut control = control.unwrap();
+    let draw = it.operation("Map::draw").unwrap();
+    let session = it
+        .further_calls(&assignment, draw, (20_000_000, 20_000_000))
+        .unwrap();
+    assert_eq!(
+        session.steps.iter().map(|it| it.cost).sum::<u64>(),
+        3_000_000
+    );
+    // 3 of each 20 ms for each client; the log has 30 ms, and its deadline after 100 ms.
+    let mut admitted = 1;
+    let told = loop {
+        match control.admit(std::slice::from_ref(&session)) {
+            Ok(_) => admitted += 1,
+            Err(AdmissionError::Late(told)) => break told,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(admitted, 4, "30 ms, and four times 12 ms in 78 ms");
+    let late = &told.late[0];
+    assert_eq!(late.owner, StepOwner::Running);
+    assert_eq!(sets.transactions[late.transaction].name, "Log::write");
+    assert!(told.costs > 0 && told.periods.is_some(), "{told:?}");
 }

@@ -4,11 +4,14 @@
 use chronorb_giop::{Component, IiopProfile, TAG_INTERNET_IOP};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{MappingKind, NativePriority};
-use chronorb_orb::{Object, Orb, OrbConfig, RioDriver, SystemExceptionKind, parse_endpoints};
+use chronorb_orb::{
+    Object, Orb, OrbConfig, RioDriver, SystemExceptionKind, ThreadCount, parse_endpoints,
+};
 use chronorb_rt::Scheduling;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
 
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
 use crate::support::{add, orb_with, priority, served_by};
@@ -147,6 +150,43 @@ fn an_address_of_one_link_is_called_by_who_knows_the_interface() {
             let nobody = client.string_to_object(&url).expect("it reads");
             let error = add(&nobody, 1, 2).expect_err("it serves no such object");
             assert_eq!(error.kind, SystemExceptionKind::ObjectNotExist);
+            client.shutdown(true).expect("it ends");
+        });
+    }
+}
+
+#[test]
+fn calls_of_many_clients_are_served_by_threads_that_process_packets_on_arrival() {
+    for (driver, threads) in [
+        (RioDriver::Xdp, 1),
+        (RioDriver::Xdp, 3),
+        (RioDriver::Packet, 1),
+    ] {
+        let Some(network) = network() else { return };
+        let address = network.host(Host::B).addresses().v4;
+        let endpoint = format!("riop://{address}:0/driver={driver}&processing=arrival");
+        let serve = || {
+            served_by(server(&network, driver, |config| {
+                config.listen_endpoints = parse_endpoints(&endpoint).expect("an endpoint");
+                config.threads = ThreadCount::new(threads, threads).expect("it is a number");
+            }))
+        };
+        let served = network.host(Host::B).enter(serve);
+        let text = served.server.object_to_string(&served.object);
+        network.host(Host::A).enter(|| {
+            // With the kernel's TCP; each thread has a connection of its own.
+            let client = orb_with(|config| config.listen_endpoints.clear());
+            let object = client.string_to_object(&text).expect("it reads");
+            thread::scope(|scope| {
+                for caller in 0..8 {
+                    let object = &object;
+                    scope.spawn(move || {
+                        for call in 0..100 {
+                            assert_eq!(add(object, caller, call), Ok(caller + call));
+                        }
+                    });
+                }
+            });
             client.shutdown(true).expect("it ends");
         });
     }

@@ -6,6 +6,7 @@
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
+use chronorb_orb::rtcorba::TimeConstraint;
 use chronorb_probe::{Mark, TraceError, Tracer, trace_mark};
 use chronorb_rt::thread_id;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::descriptors::spawn;
 use crate::support::pools::{Bench, Buffering, Case, Threads, await_rest, corba, look};
-use crate::support::{name_of, nothing};
+use crate::support::{PATIENCE, name_of, nothing};
 
 /// The environment variable that tells the traced process its case.
 const CASE: &str = "CHRONORB_TEST_TRACED_CASE";
@@ -35,7 +36,7 @@ fn plain() -> Case {
 
 fn case_named(name: &str) -> Case {
     match name {
-        "plain" => plain(),
+        "plain" | "deadline" | "segment" => plain(),
         "declared" => Case {
             model: PriorityModel::ServerDeclared,
             ..plain()
@@ -78,6 +79,14 @@ fn the_traced_process() {
     current
         .set_priority(corba(priority))
         .expect("it has a native priority");
+    let constraint = TimeConstraint::within(PATIENCE);
+    let _until = (name == "deadline").then(|| current.constrain(constraint));
+    #[cfg(feature = "distributable-threads")]
+    let _segment = (name == "segment").then(|| {
+        let current = bench.client.scheduling_current();
+        let segment = current.segment("traced", None, None);
+        segment.expect("it has no parameter that is not supported")
+    });
     assert_eq!(look(&object), Ok(bench.own_sight(class)));
     writeln!(io::stderr(), "{}", thread_id()).expect("the parent reads it");
     io::stdin()
@@ -208,6 +217,17 @@ fn asks_for_nothing_more(name: &str) {
 #[test]
 fn a_call_on_a_lane_sends_and_receives() {
     asks_for_nothing_more("plain");
+}
+
+#[test]
+fn a_call_with_a_deadline_sends_and_receives() {
+    asks_for_nothing_more("deadline");
+}
+
+#[cfg(feature = "distributable-threads")]
+#[test]
+fn a_call_within_a_segment_sends_and_receives() {
+    asks_for_nothing_more("segment");
 }
 
 #[test]

@@ -13,13 +13,13 @@ fn a_step_takes_in_at_most_its_budget() {
     // 43 frames of 1460 octets each, and one more.
     for budget in [8, 8, 20] {
         let outcome = server
-            .step(world.now, budget, None)
+            .step(world.now, budget, Attendant::Nobody)
             .expect("a wire does not fail");
         assert_eq!(outcome.packets, budget);
         assert!(outcome.has_more);
     }
     let outcome = server
-        .step(world.now, 20, None)
+        .step(world.now, 20, Attendant::Nobody)
         .expect("a wire does not fail");
     assert_eq!(outcome.packets, 8);
     assert!(!outcome.has_more);
@@ -41,7 +41,7 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         }
         let server = world.engine(SERVER);
         let outcome = server
-            .step(world.now, 8, None)
+            .step(world.now, 8, Attendant::Nobody)
             .expect("a wire does not fail");
         assert!(outcome.packets <= 8);
         while let Ok(n) = world.receive(far, &mut room) {
@@ -51,7 +51,7 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         world.advance(now);
         let client = world.engine(CLIENT);
         client
-            .step(world.now, 100, None)
+            .step(world.now, 100, Attendant::Nobody)
             .expect("a wire does not fail");
         periods += 1;
     }
@@ -91,7 +91,7 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
             while world.send(near, &octets).is_ok() {}
             let budget = account.left(world.now).min(4);
             let server = world.engine(SERVER);
-            let outcome = server.step(world.now, budget, None);
+            let outcome = server.step(world.now, budget, Attendant::Nobody);
             let taken = outcome.expect("a wire does not fail").packets;
             packets += taken;
             account.take(taken);
@@ -100,7 +100,7 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
             }
             world.advance(world.now + Duration::from_micros(100));
             let client = world.engine(CLIENT);
-            let outcome = client.step(world.now, 100, None);
+            let outcome = client.step(world.now, 100, Attendant::Nobody);
             outcome.expect("a wire does not fail");
             if account.left(world.now) == 0 {
                 break;

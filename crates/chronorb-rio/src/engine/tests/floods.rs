@@ -18,13 +18,13 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
         world.wire.disturb(Side::Left, Faults::default(), 0);
         let server = world.engine(SERVER);
         server
-            .step(world.now, 10, None)
+            .step(world.now, 10, Attendant::Nobody)
             .expect("a wire does not fail");
         // The client's answers to the retransmissions are lost too.
         world.wire.disturb(Side::Left, silent, 0);
         let client = world.engine(CLIENT);
         client
-            .step(world.now, 10, None)
+            .step(world.now, 10, Attendant::Nobody)
             .expect("a wire does not fail");
         world.wire.disturb(Side::Left, Faults::default(), 0);
     }
@@ -84,7 +84,7 @@ fn connections_over_the_limit_are_not_begun_and_counted() {
     let before = counts();
     connect_from(&world, 99, 50_000);
     server
-        .step(world.now, 10, None)
+        .step(world.now, 10, Attendant::Nobody)
         .expect("a wire does not fail");
     let after = counts();
     assert_eq!(after.connections_dropped, before.connections_dropped + 1);
@@ -141,10 +141,14 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
         wish(50_000 + port, 1000);
     }
     // Each SYN is followed by the reset that gives it up.
-    let outcome = quiet.step(now, 100, None).expect("a wire does not fail");
+    let outcome = quiet
+        .step(now, 100, Attendant::Nobody)
+        .expect("a wire does not fail");
     assert_eq!(outcome.packets, 20);
     assert_eq!(quiet.path_counts().0.dropped, 0);
-    let outcome = flooded.step(now, 100, None).expect("a wire does not fail");
+    let outcome = flooded
+        .step(now, 100, Attendant::Nobody)
+        .expect("a wire does not fail");
     assert_eq!(outcome.packets, 64, "its queue has no more room");
     assert_eq!(flooded.path_counts().0.dropped, 2 * 500 - 64);
 }
@@ -177,7 +181,7 @@ fn what_makes_no_sense_is_dropped_and_counted() {
     frame[46] = 0x50;
     transmit(&frame, &mut path);
     server
-        .step(world.now, 10, None)
+        .step(world.now, 10, Attendant::Nobody)
         .expect("a wire does not fail");
     let counts = server.counters.counts(server.path_counts(), server.used());
     // The wire classifies no malformed packets, so only the second one may arrive.
@@ -314,7 +318,9 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
             clients.push(world.connect(40_000 + tick).expect("it is free"));
         }
         for host in [CLIENT, SERVER] {
-            let outcome = world.engine(host).step(world.now, usize::MAX, None);
+            let outcome = world
+                .engine(host)
+                .step(world.now, usize::MAX, Attendant::Nobody);
             outcome.expect("a wire does not fail");
         }
         taken_in += usize::from(world.accept(listener).is_some());

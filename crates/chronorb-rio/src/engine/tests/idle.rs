@@ -25,7 +25,9 @@ fn times_read(idle: usize) -> usize {
         // The acknowledgement is delayed, which sets a timer of this connection.
         world.advance(world.now + Duration::from_millis(20));
         for host in [SERVER, CLIENT] {
-            let outcome = world.engine(host).step(world.now, usize::MAX, None);
+            let outcome = world
+                .engine(host)
+                .step(world.now, usize::MAX, Attendant::Nobody);
             outcome.expect("a wire does not fail");
         }
     }

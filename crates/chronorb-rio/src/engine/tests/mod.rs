@@ -21,7 +21,7 @@ use chronorb_transport::IoError;
 
 use super::class::{Busy, ClassEngine};
 use super::config::ClassConfig;
-use super::connection::{Connection, Patience};
+use super::connection::{Attendant, Connection, Patience};
 use super::device::Envelope;
 use super::handshakes::{self, Handshakes};
 use super::table::Flow;
@@ -161,7 +161,9 @@ impl World {
     /// Lets both hosts do their pending work, and advances the time to the next event.
     fn turn(&mut self) {
         let packets = [CLIENT, SERVER].map(|host| {
-            let outcome = self.engine(host).step(self.now, usize::MAX, None);
+            let outcome = self
+                .engine(host)
+                .step(self.now, usize::MAX, Attendant::Nobody);
             outcome.expect("a wire does not fail").packets
         });
         if packets == [0, 0] {

@@ -79,7 +79,7 @@ fn what_a_budget_leaves_is_shown_as_waiting() {
     world.wire.advance(world.now);
     let sent = frames(&world) - before;
     for taken in [0, 8, 16] {
-        let outcome = world.engine(SERVER).step(world.now, 8, None);
+        let outcome = world.engine(SERVER).step(world.now, 8, Attendant::Nobody);
         assert_eq!(outcome.expect("a wire does not fail").packets, 8);
         let seen = seen("shown-3");
         assert_eq!(seen.level(Level::Queue).now, sent - taken);
