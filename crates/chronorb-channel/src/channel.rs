@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use chronorb_events::{Event, Filter, Limits, Program, Routes, Rules};
-use chronorb_rt::{PiMutex, Scheduling, ThreadBuilder};
+use chronorb_rt::{Deadline, PiMutex, PiMutexGuard, Scheduling, ThreadBuilder};
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, never};
 use crate::consumer::Body;
 use crate::error::{StartError, SubscribeError};
-use crate::lane::{LaneQueue, LaneWorker, Step};
-use crate::member::{Member, Rank, Route};
+use crate::lane::{LaneQueue, LaneWorker};
+use crate::member::{Binding, Rank, Route};
 use crate::plans::Plans;
 use crate::subscription::SubscriptionBuilder;
 
@@ -25,12 +26,12 @@ pub struct Channel<B: Body> {
 }
 
 /// The setting-up of a channel.
-#[derive(Debug)]
 pub struct ChannelBuilder<B> {
     lanes: Vec<Lane>,
     limits: Limits,
     rules: Rules,
     most: usize,
+    clock: Option<Arc<dyn Clock>>,
     body: std::marker::PhantomData<fn(B)>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct ChannelInner<B: Body> {
 
 /// The subscriptions of a channel.
 struct Members<B> {
-    by_rank: BTreeMap<Rank, Arc<Member<B>>>,
+    by_rank: BTreeMap<Rank, Arc<Binding<B>>>,
     /// The next plan.
     routes: Routes<Route<B>>,
 }
@@ -130,15 +131,24 @@ impl<B: Body> ChannelBuilder<B> {
         self
     }
 
+    /// The clock of timers and budgets. If it is not that of the system, timers fire when the
+    /// application [says so](Channel::run_timers).
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Makes the channel and starts the threads of its lanes.
     ///
     /// # Errors
     /// [`StartError`] with the lane whose thread cannot be started.
     pub fn start(self) -> Result<Channel<B>, StartError> {
         let lanes = self.lanes.clone();
-        let channel = self.make(Arc::new(SystemClock), false);
+        let clock = self.clock.clone();
+        let channel = self.make(clock.unwrap_or_else(|| Arc::new(SystemClock)), false);
         for (lane, queue) in lanes.into_iter().zip(&channel.inner.lanes) {
-            let worker = LaneWorker::new(queue.clone(), channel.inner.clock.clone());
+            let mut worker = LaneWorker::new(queue.clone(), channel.inner.clock.clone());
             let mut thread = ThreadBuilder::new(lane.name.clone())
                 .scheduling(lane.scheduling)
                 .prefault_stack(true);
@@ -154,8 +164,9 @@ impl<B: Body> ChannelBuilder<B> {
         Ok(channel)
     }
 
-    /// Makes a channel without threads, whose lanes work when they are [told to](Channel::step):
-    /// for tests in virtual time, and for applications with a loop of their own.
+    /// Makes a channel without threads. Its lanes work when they are [told to](Channel::step), for
+    /// tests in virtual time and for applications with a loop of their own, or by
+    /// [threads of the application](Channel::serve_lane).
     pub fn without_threads(self, clock: Arc<dyn Clock>) -> Channel<B> {
         self.make(clock, true)
     }
@@ -193,6 +204,7 @@ impl<B: Body> Channel<B> {
             limits: Limits::default(),
             rules: Rules::default(),
             most: 1 << 16,
+            clock: None,
             body: std::marker::PhantomData,
         }
     }
@@ -218,14 +230,36 @@ impl<B: Body> Channel<B> {
     /// is left to do. Returns the time of its next timer, in nanoseconds of the clock; `None` if it
     /// has no timers, if it is stepped already, and for a lane with a thread.
     pub fn step(&self, lane: usize) -> Option<u64> {
-        let mut worker = self.inner.manual.as_ref()?.get(lane)?.try_lock()?;
-        loop {
-            match worker.step() {
-                Step::Worked => {}
-                Step::Idle { due, .. } => return due,
-                Step::Over => return None,
-            }
+        self.inner.manual(lane)?.work_off()
+    }
+
+    /// Serves a lane [without a thread](ChannelBuilder::without_threads) on the calling thread,
+    /// until the channel is closed. Returns at once for lanes with a thread. Waits while another
+    /// thread serves the lane.
+    pub fn serve_lane(&self, lane: usize) {
+        let lanes = self.inner.manual.as_ref();
+        if let Some(worker) = lanes.and_then(|lanes| lanes.get(lane)) {
+            worker.lock().run();
         }
+    }
+
+    /// Lets the threads of all lanes fire the timers that are due by a [clock](Clock) that is not
+    /// the system's, and waits until nothing is left to do. Returns the time of the next timer, in
+    /// nanoseconds of the clock.
+    pub fn run_timers(&self) -> Option<u64> {
+        for lane in &self.inner.lanes {
+            lane.call();
+        }
+        self.inner.flush(never());
+        let due = self.inner.lanes.iter().filter_map(|lane| lane.next_due());
+        due.min()
+    }
+
+    /// Waits until the threads of lanes have delivered what was pushed, for at most `limit`.
+    /// Returns whether they have. Events stay in the queues of consumers that are not
+    /// [ready](crate::Consumer::is_ready) or have used their [budget](crate::Budget).
+    pub fn flush(&self, limit: Duration) -> bool {
+        self.inner.flush(Deadline::after(limit))
     }
 
     /// Ends all subscriptions, and tells their consumers. No push begins after it has returned,
@@ -266,7 +300,7 @@ impl<B: Body> ChannelInner<B> {
             return;
         };
         for route in plan.candidates(&event.header) {
-            route.member.offer(event);
+            route.binding.offer(event, &*self.clock);
         }
     }
 
@@ -278,8 +312,23 @@ impl<B: Body> ChannelInner<B> {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
+    fn flush(&self, deadline: Deadline) -> bool {
+        (0..self.lanes.len()).all(|lane| match self.manual(lane) {
+            Some(mut worker) => {
+                worker.work_off();
+                true
+            }
+            None => self.lanes[lane].flush(deadline),
+        })
+    }
+
+    /// Locks the work of a lane without a thread, unless a thread does it at present.
+    fn manual(&self, lane: usize) -> Option<PiMutexGuard<'_, LaneWorker<B>>> {
+        self.manual.as_ref()?.get(lane)?.try_lock()
+    }
+
     /// Adds a subscription, to which events come from now on.
-    pub(crate) fn add(&self, member: Arc<Member<B>>) -> Result<(), SubscribeError> {
+    pub(crate) fn add(&self, binding: &Arc<Binding<B>>) -> Result<(), SubscribeError> {
         let mut members = self.members.lock();
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(SubscribeError::Closed);
@@ -288,30 +337,49 @@ impl<B: Body> ChannelInner<B> {
         if members.by_rank.len() >= self.most {
             return Err(too_many);
         }
-        let lane = self.lanes.get(member.rank.group);
+        let lane = self.lanes.get(binding.member.rank.group);
         if let Some(lane) = lane {
             lane.add_subscription();
         }
-        members.insert(&member);
+        members.insert(binding);
         if self.plans.replace(members.routes.clone()) {
             return Ok(());
         }
-        members.remove(&member);
+        members.remove(binding);
         if let Some(lane) = lane {
             lane.remove_subscription();
         }
         Err(too_many)
     }
 
-    /// Removes a subscription.
-    pub(crate) fn remove(&self, member: &Arc<Member<B>>) {
+    /// Replaces a binding of a subscription, between two events.
+    pub(crate) fn rebind(
+        &self,
+        before: &Arc<Binding<B>>,
+        binding: &Arc<Binding<B>>,
+    ) -> Result<(), SubscribeError> {
         let mut members = self.members.lock();
-        if members.remove(member) {
+        if !members.remove(before) {
+            return Err(SubscribeError::Closed);
+        }
+        members.insert(binding);
+        if self.plans.replace(members.routes.clone()) {
+            return Ok(());
+        }
+        members.remove(binding);
+        members.insert(before);
+        Err(SubscribeError::TooMany { most: self.most })
+    }
+
+    /// Removes a subscription.
+    pub(crate) fn remove(&self, binding: &Arc<Binding<B>>) {
+        let mut members = self.members.lock();
+        if members.remove(binding) {
             // Without room for a new plan the old one goes on, and has a closed subscription.
             self.plans.replace(members.routes.clone());
         }
         drop(members);
-        if let Some(lane) = self.lanes.get(member.rank.group) {
+        if let Some(lane) = self.lanes.get(binding.member.rank.group) {
             lane.remove_subscription();
         }
     }
@@ -322,11 +390,11 @@ impl<B: Body> ChannelInner<B> {
         let ended = std::mem::replace(&mut *members, Members::new());
         self.plans.replace(Routes::new());
         drop(members);
-        for member in ended.by_rank.into_values() {
-            let was_open = member.end();
-            member.gate.wait();
+        for binding in ended.by_rank.into_values() {
+            let was_open = binding.member.end();
+            binding.member.gate.wait(never());
             if was_open {
-                member.tell_end();
+                binding.tell_end();
             }
         }
         for lane in &self.lanes {
@@ -343,16 +411,16 @@ impl<B: Body> Members<B> {
         }
     }
 
-    fn insert(&mut self, member: &Arc<Member<B>>) {
-        self.routes.insert(&member.program, Route::to(member));
-        self.by_rank.insert(member.rank, member.clone());
+    fn insert(&mut self, binding: &Arc<Binding<B>>) {
+        self.routes.insert(&binding.program, Route::to(binding));
+        self.by_rank.insert(binding.member.rank, binding.clone());
     }
 
     /// Removes a subscription. Returns whether it was there.
-    fn remove(&mut self, member: &Arc<Member<B>>) -> bool {
-        let removed = self.by_rank.remove(&member.rank);
+    fn remove(&mut self, binding: &Arc<Binding<B>>) -> bool {
+        let removed = self.by_rank.remove(&binding.member.rank);
         if removed.is_some() {
-            self.routes.remove(&member.program, &Route::to(member));
+            self.routes.remove(&binding.program, &Route::to(binding));
         }
         removed.is_some()
     }
@@ -377,6 +445,17 @@ impl<B: Body> Clone for Supplier<B> {
             inner: self.inner.clone(),
             source: self.source,
         }
+    }
+}
+
+impl<B> fmt::Debug for ChannelBuilder<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelBuilder")
+            .field("lanes", &self.lanes)
+            .field("limits", &self.limits)
+            .field("rules", &self.rules)
+            .field("subscriptions", &self.most)
+            .finish_non_exhaustive()
     }
 }
 

@@ -20,6 +20,14 @@ pub trait Consumer<B>: Send + Sync + 'static {
     /// event at a time.
     fn push(&self, set: &[Event<B>]);
 
+    /// Whether the consumer takes a delivery now. A lane asks before each event of the queue. After
+    /// `false` the events wait there, while the lane serves others, until the consumer
+    /// [says](crate::Waker::wake) that it is ready. Sets that timers complete are pushed all the
+    /// same.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// Learns that this number of events was lost before the next one.
     fn lost(&self, number: u64) {
         let _ = number;

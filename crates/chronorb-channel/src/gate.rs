@@ -1,6 +1,6 @@
 //! The end of a subscription: after it no push begins.
 
-use super::sync::{AtomicU32, Gate, Ordering, change_depth, depth};
+use super::sync::{AtomicU32, Deadline, Gate, Ordering, change_depth, depth};
 
 /// The number of pushes in progress, and whether more may begin.
 #[derive(Debug, Default)]
@@ -32,15 +32,19 @@ impl PushGate {
         self.state.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0
     }
 
-    /// Waits until the pushes that began before the gate was closed are over. A thread within a
-    /// push does not wait, because that push could wait for it.
-    pub(crate) fn wait(&self) {
-        while depth() == 0 {
+    /// Waits until the pushes that began before the gate was closed are over, at most until the
+    /// deadline. Returns whether they are. A thread within a push does not wait, because that push
+    /// could wait for it.
+    pub(crate) fn wait(&self, deadline: Deadline) -> bool {
+        loop {
             let seen = self.ended.get();
             if self.state.load(Ordering::Acquire) & !CLOSED == 0 {
-                return;
+                return true;
             }
-            self.ended.wait_while(seen);
+            if depth() > 0 || deadline.has_passed() {
+                return false;
+            }
+            self.ended.wait_while(seen, deadline);
         }
     }
 }

@@ -4,11 +4,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
+use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, deadline_of};
 use crate::consumer::Body;
-use crate::member::Member;
+use crate::member::{Binding, Member, TurnEnd};
 
 /// The subscriptions of a lane that wait for its thread.
 pub(crate) struct LaneQueue<B> {
@@ -16,6 +16,8 @@ pub(crate) struct LaneQueue<B> {
     state: PiMutex<LaneState<B>>,
     /// Advances when the thread is to look, while it sleeps.
     wake: Gate,
+    /// Advances when nothing is left to do, while threads wait for that.
+    idle: Gate,
 }
 
 struct LaneState<B> {
@@ -24,8 +26,12 @@ struct LaneState<B> {
     arrivals: u64,
     /// The number of subscriptions, for the room of `ready`.
     subscriptions: usize,
-    /// Subscriptions whose timers the thread does not know yet.
-    new_timers: Vec<Arc<Member<B>>>,
+    /// Bindings whose timers the thread does not know yet.
+    new_timers: Vec<Arc<Binding<B>>>,
+    /// The time of the next timer, while the thread sleeps.
+    due: Option<u64>,
+    /// The threads that wait until nothing is left to do.
+    waiters: usize,
     is_asleep: bool,
     is_over: bool,
 }
@@ -37,15 +43,22 @@ struct Turn<B> {
     member: Arc<Member<B>>,
 }
 
-/// The next timer of a subscription.
+/// A time at which a lane has work, whatever events come.
 struct Due<B> {
     time: u64,
-    member: Arc<Member<B>>,
+    work: TimedWork<B>,
+}
+
+enum TimedWork<B> {
+    /// The next timer of a subscription.
+    Timers(Arc<Binding<B>>),
+    /// A subscription that has used its budget goes on.
+    Turn(Arc<Member<B>>),
 }
 
 /// The outcome of a step of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+enum Step {
     /// A subscription was served, or a timer fired.
     Worked,
     /// There is nothing to do before the time of the next timer, in nanoseconds, or before the
@@ -60,6 +73,8 @@ pub(crate) struct LaneWorker<B> {
     queue: Arc<LaneQueue<B>>,
     clock: Arc<dyn Clock>,
     timers: BinaryHeap<Reverse<Due<B>>>,
+    /// The number of timers at which those of ended subscriptions are removed.
+    purge_at: usize,
 }
 
 impl<B: Body> LaneQueue<B> {
@@ -70,10 +85,13 @@ impl<B: Body> LaneQueue<B> {
                 arrivals: 0,
                 subscriptions: 0,
                 new_timers: Vec::new(),
+                due: None,
+                waiters: 0,
                 is_asleep: false,
                 is_over: false,
             }),
             wake: Gate::new(0),
+            idle: Gate::new(0),
         }
     }
 
@@ -103,9 +121,36 @@ impl<B: Body> LaneQueue<B> {
         });
     }
 
-    /// Adds a subscription that has timers.
-    pub(crate) fn add_timers(&self, member: &Arc<Member<B>>) {
-        self.change(|state| state.new_timers.push(member.clone()));
+    /// Adds a binding that has timers.
+    pub(crate) fn add_timers(&self, binding: &Arc<Binding<B>>) {
+        self.change(|state| state.new_timers.push(binding.clone()));
+    }
+
+    /// Lets the thread look at its timers.
+    pub(crate) fn call(&self) {
+        self.change(|_| ());
+    }
+
+    /// Waits until nothing is left to do. Returns whether that was before the deadline.
+    pub(crate) fn flush(&self, deadline: Deadline) -> bool {
+        let mut state = self.state.lock();
+        while !state.is_asleep && !state.is_over {
+            if deadline.has_passed() {
+                return false;
+            }
+            state.waiters += 1;
+            let seen = self.idle.get();
+            drop(state);
+            self.idle.wait_while(seen, deadline);
+            state = self.state.lock();
+            state.waiters -= 1;
+        }
+        true
+    }
+
+    /// The time of the next timer, while the thread sleeps.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.state.lock().due
     }
 
     /// Ends the lane. Events that wait are dropped.
@@ -116,6 +161,7 @@ impl<B: Body> LaneQueue<B> {
             state.new_timers.clear();
             left = std::mem::take(&mut state.ready);
         });
+        self.idle.advance();
     }
 
     fn change(&self, change: impl FnOnce(&mut LaneState<B>)) {
@@ -135,61 +181,113 @@ impl<B: Body> LaneWorker<B> {
             queue,
             clock,
             timers: BinaryHeap::new(),
+            purge_at: PURGE_LEAST,
         }
     }
 
     /// Serves the lane until it ends.
-    pub(crate) fn run(mut self) {
+    pub(crate) fn run(&mut self) {
         loop {
             match self.step() {
                 Step::Worked => {}
                 Step::Idle { seen, due } => {
-                    let due = Monotonic::from_nanos(due.unwrap_or(u64::MAX));
-                    self.queue.wake.wait_while(seen, Deadline::at(due));
+                    let deadline = deadline_of(&*self.clock, due);
+                    self.queue.wake.wait_while(seen, deadline);
                 }
                 Step::Over => return,
             }
         }
     }
 
+    /// Works until nothing is left to do. Returns the time of the next timer.
+    pub(crate) fn work_off(&mut self) -> Option<u64> {
+        loop {
+            match self.step() {
+                Step::Worked => {}
+                Step::Idle { due, .. } => return due,
+                Step::Over => return None,
+            }
+        }
+    }
+
     /// Fires the first timer that is due, or else serves the subscription whose turn it is.
-    pub(crate) fn step(&mut self) -> Step {
+    fn step(&mut self) -> Step {
         let mut state = self.queue.state.lock();
         if state.is_over {
             return Step::Over;
         }
-        for member in state.new_timers.drain(..) {
-            let due = member.mailbox().and_then(|mailbox| mailbox.next_due());
+        state.is_asleep = false;
+        let has_new = !state.new_timers.is_empty();
+        for binding in state.new_timers.drain(..) {
+            let time = binding.next_due();
+            let work = TimedWork::Timers(binding);
             self.timers
-                .extend(due.map(|time| Reverse(Due { time, member })));
+                .extend(time.map(|time| Reverse(Due { time, work })));
+        }
+        if has_new && self.timers.len() >= self.purge_at {
+            self.timers.retain(|Reverse(due)| due.work.is_live());
+            self.purge_at = PURGE_LEAST.max(self.timers.len() * 2);
+        }
+        while let Some(Reverse(first)) = self.timers.peek()
+            && !first.work.is_live()
+        {
+            self.timers.pop();
         }
         let due = self.timers.peek().map(|Reverse(due)| due.time);
-        let now = self.clock.now();
-        if due.is_some_and(|due| due <= now) {
+        if due.is_some_and(|due| due <= self.clock.now()) {
             drop(state);
-            self.fire(now);
+            self.fire();
             return Step::Worked;
         }
         let Some(Reverse(turn)) = state.ready.pop() else {
             state.is_asleep = true;
+            state.due = due;
+            if state.waiters > 0 {
+                self.queue.idle.advance();
+            }
             // A change after this point advances the gate.
             let seen = self.queue.wake.get();
             return Step::Idle { seen, due };
         };
         drop(state);
         let member = turn.member;
-        let more = member.serve(now);
-        if more && member.mailbox().is_some_and(|mailbox| mailbox.set_ready()) {
-            self.queue.notify(&member);
+        match member.serve(&*self.clock) {
+            TurnEnd::More if member.mailbox().is_some_and(|it| it.call()) => {
+                self.queue.notify(&member);
+            }
+            TurnEnd::More | TurnEnd::Idle => {}
+            TurnEnd::Paused(time) => {
+                let work = TimedWork::Turn(member);
+                self.timers.push(Reverse(Due { time, work }));
+            }
         }
         Step::Worked
     }
 
-    fn fire(&mut self, now: u64) {
-        if let Some(Reverse(Due { member, .. })) = self.timers.pop()
-            && let Some(time) = member.expire(now)
-        {
-            self.timers.push(Reverse(Due { time, member }));
+    fn fire(&mut self) {
+        let Some(Reverse(Due { work, .. })) = self.timers.pop() else {
+            return;
+        };
+        match work {
+            TimedWork::Timers(binding) => {
+                if let Some(time) = binding.expire(&*self.clock) {
+                    let work = TimedWork::Timers(binding);
+                    self.timers.push(Reverse(Due { time, work }));
+                }
+            }
+            TimedWork::Turn(member) => self.queue.notify(&member),
+        }
+    }
+}
+
+/// The number of timers below which those of ended subscriptions stay.
+const PURGE_LEAST: usize = 64;
+
+impl<B: Body> TimedWork<B> {
+    fn is_live(&self) -> bool {
+        match self {
+            Self::Timers(binding) => binding.is_live(),
+            Self::Turn(member) => !member.gate.is_closed(),
         }
     }
 }
@@ -202,7 +300,11 @@ impl<B> Turn<B> {
 
 impl<B> Due<B> {
     fn key(&self) -> (u64, u64) {
-        (self.time, self.member.rank.number)
+        let member = match &self.work {
+            TimedWork::Timers(binding) => &binding.member,
+            TimedWork::Turn(member) => member,
+        };
+        (self.time, member.rank.number)
     }
 }
 

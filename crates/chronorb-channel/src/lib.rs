@@ -10,6 +10,7 @@
 //! | way | thread | filters | while a consumer is slow |
 //! |---|---|---|---|
 //! | [direct](SubscriptionBuilder::call) | that of the supplier; the event is borrowed | without state | the supplier waits |
+//! | [inline](SubscriptionBuilder::call_inline) | that of the supplier; of a lane | all | the supplier waits |
 //! | [on a lane](SubscriptionBuilder::call_on) | that of the lane, at its priority | all | its queue overflows by its policy |
 //! | [stream](SubscriptionBuilder::stream) | the consumer's own | all | its queue overflows by its policy |
 //!
@@ -24,6 +25,8 @@
 //!   missing.
 //! * After [`Subscription::disconnect`] has returned, no push to the consumer begins. Those in
 //!   progress are over, unless the caller is within a push itself.
+//! * A consumer on a lane that is not [ready](Consumer::is_ready), or has used its [`Budget`], is
+//!   passed over, and its events wait in its queue.
 //! * A suspended subscription gets no events, and its groups keep what they have.
 //!
 //! # Example
@@ -61,19 +64,23 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod budget;
 mod channel;
 mod clock;
 mod consumer;
+mod correlation;
 mod error;
 mod gate;
 mod lane;
 mod mailbox;
 mod member;
+mod parking;
 mod plans;
 mod stream;
 mod subscription;
 mod sync;
 
+pub use budget::Budget;
 pub use channel::{Channel, ChannelBuilder, Lane, Supplier};
 pub use chronorb_events::{Event, Filter, Header, Overflow};
 pub use clock::{Clock, SystemClock};
@@ -81,4 +88,4 @@ pub use consumer::{Body, Consumer};
 pub use error::{StartError, SubscribeError};
 pub use member::SubscriptionStatus;
 pub use stream::{Delivery, DeliveryRef, EventStream};
-pub use subscription::{Subscription, SubscriptionBuilder};
+pub use subscription::{Subscription, SubscriptionBuilder, Waker};

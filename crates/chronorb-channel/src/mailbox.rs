@@ -1,13 +1,16 @@
-//! The queue of one subscription, and the state of its groups and timers.
+//! The queue of one subscription, and the receiver behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_events::{Event, Header, Lane, Next, Overflow, Program, Put, Queue, SubscriptionId};
-use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_events::{Event, Header, Next, Overflow, Put, Queue};
+use chronorb_rt::{Deadline, Gate, PiMutex, PiMutexGuard};
 
-use crate::consumer::Body;
+use crate::budget::BudgetAccount;
+use crate::consumer::{Body, Consumer};
+use crate::correlation::Correlation;
+use crate::parking::Parking;
 
 /// The bounds of a subscription's queue.
 #[derive(Clone, Copy, Debug)]
@@ -26,36 +29,40 @@ pub(crate) struct Mailbox<B> {
     /// Advances when there may be room, while suppliers wait for it.
     room: Gate,
     waiters: AtomicU32,
-    /// Set while its thread is to look at it.
-    is_ready: AtomicBool,
+    pub(crate) parking: Parking,
     has_overflowed: AtomicBool,
     /// Locked by the thread that takes.
-    correlation: PiMutex<Correlation<B>>,
+    receiver: PiMutex<Receiver<B>>,
+    /// The filter and consumer that take the place of the present ones.
+    next: PiMutex<Option<Target<B>>>,
+    has_next: AtomicBool,
 }
 
-/// The state of the groups and timers of one subscription.
-pub(crate) struct Correlation<B> {
-    lane: Lane<B>,
-    id: SubscriptionId,
-    is_suspended: bool,
+/// A filter with its state, and the consumer behind it.
+pub(crate) struct Target<B> {
+    pub(crate) correlation: Correlation<B>,
+    /// `None` for a stream.
+    pub(crate) consumer: Option<Arc<dyn Consumer<B>>>,
+}
+
+/// The part of a mailbox that only the thread that takes uses.
+pub(crate) struct Receiver<B> {
+    pub(crate) target: Target<B>,
+    pub(crate) budget: Option<BudgetAccount>,
 }
 
 impl<B: Body> Mailbox<B> {
-    pub(crate) fn new(setup: QueueSetup, program: &Arc<Program>, now: u64) -> Self {
-        let mut lane = Lane::new();
-        let id = lane.subscribe(program.clone(), 0, now);
+    pub(crate) fn new(setup: QueueSetup, target: Target<B>, budget: Option<BudgetAccount>) -> Self {
         Self {
             queue: PiMutex::new(Queue::new(setup.capacity, setup.overflow)),
             block: setup.block,
             room: Gate::new(0),
             waiters: AtomicU32::new(0),
-            is_ready: AtomicBool::new(false),
+            parking: Parking::default(),
             has_overflowed: AtomicBool::new(false),
-            correlation: PiMutex::new(Correlation {
-                lane,
-                id,
-                is_suspended: false,
-            }),
+            receiver: PiMutex::new(Receiver { target, budget }),
+            next: PiMutex::new(None),
+            has_next: AtomicBool::new(false),
         }
     }
 
@@ -89,15 +96,12 @@ impl<B: Body> Mailbox<B> {
         }
     }
 
-    /// Notes that its thread is to look at it. Returns whether that is new.
+    /// Notes that its thread is to look at it. Returns whether that has to be told. A queue that
+    /// has overflowed is looked at even if the consumer is not ready, because the subscription
+    /// ends.
     #[inline]
-    pub(crate) fn set_ready(&self) -> bool {
-        !self.is_ready.swap(true, Ordering::AcqRel)
-    }
-
-    /// Notes that its thread looks at it now.
-    pub(crate) fn begin_look(&self) {
-        self.is_ready.store(false, Ordering::Release);
+    pub(crate) fn call(&self) -> bool {
+        self.parking.call() || self.has_overflowed() && self.parking.unpark()
     }
 
     /// Takes the next event or gap. Also returns whether more wait.
@@ -128,51 +132,22 @@ impl<B: Body> Mailbox<B> {
         (queue.len(), queue.lost())
     }
 
-    /// Filters an event, and gives each set that is delivered to `deliver`.
-    pub(crate) fn filter(
-        &self,
-        event: &Event<B>,
-        now: u64,
-        is_suspended: bool,
-        mut deliver: impl FnMut(&[Event<B>]),
-    ) {
-        let mut correlation = self.correlation.lock();
-        if !correlation.follow(is_suspended, now) {
-            correlation.lane.push(event, now, |_, set| deliver(set));
+    /// Locks the receiver for the thread that takes.
+    pub(crate) fn receiver(&self) -> PiMutexGuard<'_, Receiver<B>> {
+        let mut receiver = self.receiver.lock();
+        if self.has_next.swap(false, Ordering::Acquire)
+            && let Some(next) = self.next.lock().take()
+        {
+            receiver.target = next;
         }
+        receiver
     }
 
-    /// Fires the timers that are due. Returns the time of the next one.
-    pub(crate) fn expire(
-        &self,
-        now: u64,
-        is_suspended: bool,
-        mut deliver: impl FnMut(&[Event<B>]),
-    ) -> Option<u64> {
-        let mut correlation = self.correlation.lock();
-        correlation.follow(is_suspended, now);
-        correlation.lane.expire(now, |_, set| deliver(set));
-        correlation.lane.next_due()
-    }
-
-    /// The time of the next timer.
-    pub(crate) fn next_due(&self) -> Option<u64> {
-        self.correlation.lock().lane.next_due()
-    }
-}
-
-impl<B: Body> Correlation<B> {
-    /// Suspends or resumes the subscription as its owner wants. Returns whether it is suspended.
-    fn follow(&mut self, is_suspended: bool, now: u64) -> bool {
-        if is_suspended != self.is_suspended {
-            self.is_suspended = is_suspended;
-            if is_suspended {
-                self.lane.suspend(self.id);
-            } else {
-                self.lane.resume(self.id, now);
-            }
-        }
-        is_suspended
+    /// Filters events that are taken from now on by another filter, for another consumer. The
+    /// caller may be within a push, so the receiver is not locked.
+    pub(crate) fn replace(&self, target: Target<B>) {
+        *self.next.lock() = Some(target);
+        self.has_next.store(true, Ordering::Release);
     }
 }
 

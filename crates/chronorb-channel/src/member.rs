@@ -2,26 +2,28 @@
 
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use chronorb_events::{Event, Next, Program};
-use chronorb_rt::Gate;
+use chronorb_rt::{Gate, PiMutex};
 
+use crate::clock::Clock;
 use crate::consumer::{Body, Consumer};
+use crate::correlation::{Correlation, Suspension};
 use crate::gate::PushGate;
 use crate::lane::LaneQueue;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Receiver};
 
 /// A subscription.
 pub(crate) struct Member<B> {
     /// The place in the order of delivery.
     pub(crate) rank: Rank,
-    pub(crate) program: Arc<Program>,
     pub(crate) way: Way<B>,
     pub(crate) gate: PushGate,
-    pub(crate) is_suspended: AtomicBool,
+    pub(crate) suspension: Suspension,
     counts: Counts,
 }
 
@@ -36,20 +38,40 @@ pub(crate) struct Rank {
     pub(crate) number: u64,
 }
 
-/// A subscription in the routes of a channel.
-pub(crate) struct Route<B> {
-    rank: Rank,
-    pub(crate) member: Arc<Member<B>>,
-}
-
 /// The way in which events reach the consumer.
 pub(crate) enum Way<B> {
     /// On the thread of the supplier.
-    Direct(Box<dyn Consumer<B>>),
+    Direct,
     /// By a thread of a lane.
-    Lane(Box<dyn Consumer<B>>, Mailbox<B>, Arc<LaneQueue<B>>),
+    Lane(Mailbox<B>, Arc<LaneQueue<B>>),
     /// By the consumer's own thread, which waits at the gate.
     Stream(Mailbox<B>, Gate),
+}
+
+/// A subscription with its filter and its consumer. Another filter is another binding.
+pub(crate) struct Binding<B> {
+    pub(crate) member: Arc<Member<B>>,
+    pub(crate) program: Arc<Program>,
+    /// `None` for a stream.
+    consumer: Option<Arc<dyn Consumer<B>>>,
+    /// The groups and timers of a direct delivery. `None` without any.
+    direct: Option<PiMutex<DirectState<B>>>,
+    /// Set once the subscription has another binding.
+    is_replaced: AtomicBool,
+}
+
+/// The groups and timers of a direct delivery. Locked for moments only, and not during a push.
+struct DirectState<B> {
+    correlation: Correlation<B>,
+    /// An empty batch whose memory is used again.
+    spare: Batch<B>,
+}
+
+/// Sets that are delivered after each other.
+struct Batch<B> {
+    events: Vec<Event<B>>,
+    /// The ends of the sets.
+    ends: Vec<usize>,
 }
 
 /// Counts of a subscription since it began.
@@ -58,6 +80,7 @@ struct Counts {
     sets: AtomicU64,
     events: AtomicU64,
     panics: AtomicU64,
+    pauses: AtomicU64,
     /// Set once the consumer was told its end.
     is_told: AtomicBool,
 }
@@ -75,24 +98,47 @@ pub struct SubscriptionStatus {
     pub queued: usize,
     /// The panics of the consumer on its lane.
     pub panics: u64,
+    /// The number of times that the consumer had to wait because it had used its
+    /// [budget](crate::Budget).
+    pub pauses: u64,
     /// Whether the subscription is suspended.
     pub is_suspended: bool,
     /// Whether it has ended.
     pub has_ended: bool,
 }
 
+/// The outcome of a turn of a lane's subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// More events wait.
+    More,
+    /// Nothing is left to do until the lane is called.
+    Idle,
+    /// The consumer has used its budget until this time.
+    Paused(u64),
+}
+
+/// A binding in the routes of a channel.
+pub(crate) struct Route<B> {
+    rank: Rank,
+    pub(crate) binding: Arc<Binding<B>>,
+}
+
 impl<B> Route<B> {
-    pub(crate) fn to(member: &Arc<Member<B>>) -> Self {
+    pub(crate) fn to(binding: &Arc<Binding<B>>) -> Self {
         Self {
-            rank: member.rank,
-            member: member.clone(),
+            rank: binding.member.rank,
+            binding: binding.clone(),
         }
     }
 }
 
 impl<B> Clone for Route<B> {
     fn clone(&self) -> Self {
-        Self::to(&self.member)
+        Self {
+            rank: self.rank,
+            binding: self.binding.clone(),
+        }
     }
 }
 
@@ -116,46 +162,151 @@ impl<B> Ord for Route<B> {
     }
 }
 
-impl<B: Body> Member<B> {
-    pub(crate) fn new(rank: Rank, program: Arc<Program>, way: Way<B>) -> Self {
+impl<B: Body> Binding<B> {
+    /// A binding whose timers count from now.
+    pub(crate) fn new(
+        member: Arc<Member<B>>,
+        program: Arc<Program>,
+        consumer: Option<Arc<dyn Consumer<B>>>,
+        now: u64,
+    ) -> Self {
+        let is_direct = matches!(member.way, Way::Direct);
+        let direct = (is_direct && !program.is_stateless()).then(|| {
+            PiMutex::new(DirectState {
+                correlation: Correlation::new(&program, now),
+                spare: Batch::default(),
+            })
+        });
         Self {
-            rank,
+            member,
             program,
-            way,
-            gate: PushGate::default(),
-            is_suspended: AtomicBool::new(false),
-            counts: Counts::default(),
+            consumer,
+            direct,
+            is_replaced: AtomicBool::new(false),
         }
     }
 
     /// Takes an event of a supplier that may concern it.
     #[inline]
-    pub(crate) fn offer(self: &Arc<Self>, event: &Event<B>) {
+    pub(crate) fn offer(&self, event: &Event<B>, clock: &dyn Clock) {
         // A filter without state is decided here, so that no queue has an event in vain.
         if self.program.is_stateless() && !self.program.accepts(&event.header) {
             return;
         }
-        if self.is_suspended() {
+        let member = &*self.member;
+        if member.suspension.is_suspended() {
             return;
         }
-        match &self.way {
-            Way::Direct(consumer) => {
-                if let Some(_push) = self.gate.enter() {
-                    let set = std::slice::from_ref(event);
-                    consumer.push(set);
-                    self.count(set);
-                }
-            }
-            Way::Lane(_, mailbox, lane) => {
-                if self.put(mailbox, event) {
-                    lane.notify(self);
+        match &member.way {
+            Way::Direct => self.deliver(event, clock),
+            Way::Lane(mailbox, lane) => {
+                if member.put(mailbox, event) {
+                    lane.notify(&self.member);
                 }
             }
             Way::Stream(mailbox, arrivals) => {
-                if self.put(mailbox, event) {
+                if member.put(mailbox, event) {
                     arrivals.advance();
                 }
             }
+        }
+    }
+
+    /// Delivers an event directly.
+    #[inline]
+    fn deliver(&self, event: &Event<B>, clock: &dyn Clock) {
+        let (Some(consumer), Some(_push)) = (&self.consumer, self.member.gate.enter()) else {
+            return;
+        };
+        let Some(direct) = &self.direct else {
+            return self.member.push_to(&**consumer, slice::from_ref(event));
+        };
+        let now = clock.now();
+        let suspension = &self.member.suspension;
+        self.deliver_batch(direct, &**consumer, |state, batch| {
+            let keep = |set: &[Event<B>]| batch.add(set);
+            state.correlation.filter(event, now, suspension, keep);
+        });
+    }
+
+    /// Collects sets under the lock of the state, and delivers them without it.
+    fn deliver_batch<R>(
+        &self,
+        direct: &PiMutex<DirectState<B>>,
+        consumer: &dyn Consumer<B>,
+        collect: impl FnOnce(&mut DirectState<B>, &mut Batch<B>) -> R,
+    ) -> R {
+        let mut state = direct.lock();
+        let mut batch = std::mem::take(&mut state.spare);
+        let result = collect(&mut state, &mut batch);
+        drop(state);
+        let mut begin = 0;
+        for end in batch.ends.drain(..) {
+            self.member.push_to(consumer, &batch.events[begin..end]);
+            begin = end;
+        }
+        batch.events.clear();
+        direct.lock().spare = batch;
+        result
+    }
+
+    /// Fires the timers that are due. Returns the time of the next one; `None` if none is left.
+    pub(crate) fn expire(&self, clock: &dyn Clock) -> Option<u64> {
+        let member = &*self.member;
+        let _push = member.gate.enter()?;
+        if self.is_replaced.load(Acquire) || member.is_told() {
+            return None;
+        }
+        let now = clock.now();
+        match &member.way {
+            Way::Direct => {
+                let (direct, consumer) = (self.direct.as_ref()?, self.consumer.as_ref()?);
+                let suspension = &member.suspension;
+                self.deliver_batch(direct, &**consumer, |state, batch| {
+                    let keep = |set: &[Event<B>]| batch.add(set);
+                    state.correlation.expire(now, suspension, keep)
+                })
+            }
+            Way::Lane(mailbox, _) => member.expire(&mut mailbox.receiver(), clock),
+            Way::Stream(..) => None,
+        }
+    }
+
+    /// Whether timers of the binding can still fire.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.is_replaced.load(Acquire) && !self.member.gate.is_closed()
+    }
+
+    /// The time of the next timer.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        match &self.member.way {
+            Way::Direct => self.direct.as_ref()?.lock().correlation.next_due(),
+            Way::Lane(mailbox, _) | Way::Stream(mailbox, _) => {
+                mailbox.receiver().target.correlation.next_due()
+            }
+        }
+    }
+
+    /// Ends the timers of a binding that is replaced.
+    pub(crate) fn retire(&self) {
+        self.is_replaced
+            .store(true, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Tells the consumer once that the channel has ended the subscription.
+    pub(crate) fn tell_end(&self) {
+        self.member.tell_end(self.consumer.as_deref());
+    }
+}
+
+impl<B: Body> Member<B> {
+    pub(crate) fn new(rank: Rank, way: Way<B>) -> Self {
+        Self {
+            rank,
+            way,
+            gate: PushGate::default(),
+            suspension: Suspension::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -165,82 +316,108 @@ impl<B: Body> Member<B> {
             return false;
         }
         mailbox.put(event, || self.gate.is_closed());
-        mailbox.set_ready()
-    }
-
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.is_suspended.load(Relaxed)
+        mailbox.call()
     }
 
     pub(crate) fn mailbox(&self) -> Option<&Mailbox<B>> {
         match &self.way {
-            Way::Direct(_) => None,
-            Way::Lane(_, mailbox, _) | Way::Stream(mailbox, _) => Some(mailbox),
+            Way::Direct => None,
+            Way::Lane(mailbox, _) | Way::Stream(mailbox, _) => Some(mailbox),
         }
     }
 
-    /// Delivers the next event of a lane's subscription. Returns whether more wait.
-    pub(crate) fn serve(&self, now: u64) -> bool {
-        let Way::Lane(consumer, mailbox, _) = &self.way else {
-            return false;
+    /// Delivers the next event of a lane's subscription.
+    pub(crate) fn serve(&self, clock: &dyn Clock) -> TurnEnd {
+        let Way::Lane(mailbox, _) = &self.way else {
+            return TurnEnd::Idle;
         };
-        mailbox.begin_look();
-        let (next, more) = mailbox.take();
         let Some(_push) = self.gate.enter() else {
-            return false;
+            return TurnEnd::Idle;
         };
+        let mut receiver = mailbox.receiver();
+        let Some(consumer) = receiver.target.consumer.clone() else {
+            return TurnEnd::Idle;
+        };
+        let begun = clock.now();
+        if let Some(until) = receiver.paused_until(begun) {
+            self.counts.pauses.fetch_add(1, Relaxed);
+            return TurnEnd::Paused(until);
+        }
+        mailbox.parking.begin_look();
+        if !consumer.is_ready() {
+            if mailbox.has_overflowed() {
+                // It would never take what is left.
+                self.tell_end(Some(&*consumer));
+                return TurnEnd::Idle;
+            }
+            let is_ready = || consumer.is_ready() || mailbox.has_overflowed();
+            return if mailbox.parking.park(is_ready) {
+                TurnEnd::Idle
+            } else {
+                TurnEnd::More
+            };
+        }
+        let (next, more) = mailbox.take();
         match next {
             _ if self.is_told() => {}
             Some(Next::Event(event)) => {
-                let is_suspended = self.is_suspended();
-                mailbox.filter(&event, now, is_suspended, |set| {
-                    self.deliver(&**consumer, set)
-                });
+                let deliver = |set: &[Event<B>]| self.push_guarded(&*consumer, set);
+                let correlation = &mut receiver.target.correlation;
+                correlation.filter(&event, begun, &self.suspension, deliver);
             }
             Some(Next::Gap(number)) => self.guarded(|| consumer.lost(number)),
             None => {}
         }
+        receiver.charge(begun, clock);
         if !more && mailbox.has_overflowed() {
-            self.tell_end();
+            self.tell_end(Some(&*consumer));
         }
-        more
+        if more { TurnEnd::More } else { TurnEnd::Idle }
     }
 
-    /// Fires the timers of a lane's subscription. Returns the time of the next one; `None` if it
-    /// has ended.
-    pub(crate) fn expire(&self, now: u64) -> Option<u64> {
-        let Way::Lane(consumer, mailbox, _) = &self.way else {
-            return None;
-        };
-        let _push = self.gate.enter()?;
-        let is_suspended = self.is_suspended() || self.is_told();
-        mailbox.expire(now, is_suspended, |set| self.deliver(&**consumer, set))
+    /// Fires the timers of a lane's subscription. Returns the time of the next one.
+    fn expire(&self, receiver: &mut Receiver<B>, clock: &dyn Clock) -> Option<u64> {
+        let begun = clock.now();
+        if let Some(until) = receiver.paused_until(begun) {
+            return Some(until);
+        }
+        let consumer = receiver.target.consumer.clone()?;
+        let deliver = |set: &[Event<B>]| self.push_guarded(&*consumer, set);
+        let correlation = &mut receiver.target.correlation;
+        let next = correlation.expire(begun, &self.suspension, deliver);
+        receiver.charge(begun, clock);
+        next
     }
 
-    /// Delivers a set on a lane.
-    fn deliver(&self, consumer: &dyn Consumer<B>, set: &[Event<B>]) {
-        self.guarded(|| consumer.push(set));
+    /// Pushes a set on a lane, and counts a panic of the consumer. The state of groups is as if it
+    /// had returned.
+    fn push_guarded(&self, consumer: &dyn Consumer<B>, set: &[Event<B>]) {
         self.count(set);
+        self.guarded(|| consumer.push(set));
     }
 
-    /// Calls the consumer on a lane, and counts its panic. The state of groups is as if it had
-    /// returned.
+    /// Pushes a set on the thread of the supplier.
+    #[inline]
+    fn push_to(&self, consumer: &dyn Consumer<B>, set: &[Event<B>]) {
+        // Before the push, which may end the subscription.
+        self.count(set);
+        consumer.push(set);
+    }
+
     fn guarded(&self, call: impl FnOnce()) {
         if catch_unwind(AssertUnwindSafe(call)).is_err() {
             self.counts.panics.fetch_add(1, Relaxed);
         }
     }
 
-    /// Tells the consumer once that the channel has ended the subscription.
-    pub(crate) fn tell_end(&self) {
+    fn tell_end(&self, consumer: Option<&dyn Consumer<B>>) {
         if self.counts.is_told.swap(true, AcqRel) {
             return;
         }
-        match &self.way {
-            Way::Direct(consumer) | Way::Lane(consumer, ..) => {
-                self.guarded(|| consumer.disconnected());
-            }
-            Way::Stream(_, arrivals) => arrivals.advance(),
+        match (&self.way, consumer) {
+            (Way::Stream(_, arrivals), _) => arrivals.advance(),
+            (_, Some(consumer)) => self.guarded(|| consumer.disconnected()),
+            (_, None) => {}
         }
     }
 
@@ -263,8 +440,39 @@ impl<B: Body> Member<B> {
             lost,
             queued,
             panics: self.counts.panics.load(Relaxed),
-            is_suspended: self.is_suspended(),
+            pauses: self.counts.pauses.load(Relaxed),
+            is_suspended: self.suspension.is_suspended(),
             has_ended: self.gate.is_closed() || self.is_told(),
+        }
+    }
+}
+
+impl<B> Receiver<B> {
+    /// Returns the time until which the consumer is not served, if it has used its budget.
+    fn paused_until(&mut self, now: u64) -> Option<u64> {
+        self.budget.as_mut()?.paused_until(now)
+    }
+
+    /// Counts the time since `begun` as used.
+    fn charge(&mut self, begun: u64, clock: &dyn Clock) {
+        if let Some(budget) = &mut self.budget {
+            budget.charge(clock.now().saturating_sub(begun));
+        }
+    }
+}
+
+impl<B: Clone> Batch<B> {
+    fn add(&mut self, set: &[Event<B>]) {
+        self.events.extend_from_slice(set);
+        self.ends.push(self.events.len());
+    }
+}
+
+impl<B> Default for Batch<B> {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            ends: Vec::new(),
         }
     }
 }

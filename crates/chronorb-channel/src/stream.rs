@@ -5,8 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use chronorb_events::{Event, Next};
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::Deadline;
 
+use crate::clock::{deadline_of, never};
 use crate::consumer::Body;
 use crate::mailbox::Mailbox;
 use crate::member::{SubscriptionStatus, Way};
@@ -104,7 +105,7 @@ impl<B: Body> EventStream<B> {
 
     /// Waits for deliveries until the deadline. Returns whether there was one.
     fn wait(&self, deadline: Deadline, consume: &mut dyn FnMut(DeliveryRef<'_, B>)) -> bool {
-        let Way::Stream(mailbox, arrivals) = &self.subscription.member.way else {
+        let Way::Stream(mailbox, arrivals) = &self.subscription.binding.member.way else {
             return false;
         };
         loop {
@@ -115,21 +116,21 @@ impl<B: Body> EventStream<B> {
             if self.has_ended(mailbox) || deadline.has_passed() {
                 return false;
             }
-            let due = mailbox.next_due().unwrap_or(u64::MAX);
-            let timer = Deadline::at(Monotonic::from_nanos(due));
+            let due = self.subscription.binding.next_due();
+            let timer = deadline_of(&*self.subscription.channel.clock, due);
             arrivals.wait_while(seen, deadline.min(timer));
         }
     }
 
     /// Whether nothing more can come.
     fn has_ended(&self, mailbox: &Mailbox<B>) -> bool {
-        let member = &self.subscription.member;
+        let member = &*self.subscription.binding.member;
         member.gate.is_closed() || mailbox.has_overflowed()
     }
 
     /// Delivers what there is: the events of timers that are due, and those of the next event.
     fn look(&self, mailbox: &Mailbox<B>, consume: &mut dyn FnMut(DeliveryRef<'_, B>)) -> bool {
-        let member = &self.subscription.member;
+        let member = &*self.subscription.binding.member;
         let mut any = false;
         let mut deliver = |taken: DeliveryRef<'_, B>| {
             any = true;
@@ -140,18 +141,20 @@ impl<B: Body> EventStream<B> {
             true
         };
         let now = self.subscription.channel.clock.now();
-        let is_suspended = member.is_suspended();
-        if member.program.has_timers() {
-            mailbox.expire(now, is_suspended, |set| {
+        let suspension = &member.suspension;
+        let mut receiver = mailbox.receiver();
+        let correlation = &mut receiver.target.correlation;
+        if self.subscription.binding.program.has_timers() {
+            correlation.expire(now, suspension, |set| {
                 deliver(DeliveryRef::Set(set));
             });
         }
-        mailbox.begin_look();
+        mailbox.parking.begin_look();
         loop {
             let mut is_delivered = false;
             match mailbox.take().0 {
                 None => break,
-                Some(Next::Event(event)) => mailbox.filter(&event, now, is_suspended, |set| {
+                Some(Next::Event(event)) => correlation.filter(&event, now, suspension, |set| {
                     is_delivered = deliver(DeliveryRef::Set(set));
                 }),
                 Some(Next::Gap(number)) => is_delivered = deliver(DeliveryRef::Lost(number)),
@@ -169,7 +172,7 @@ impl<B: Body> Iterator for EventStream<B> {
     type Item = Delivery<B>;
 
     fn next(&mut self) -> Option<Delivery<B>> {
-        self.take_until(Deadline::at(Monotonic::from_nanos(u64::MAX)))
+        self.take_until(never())
     }
 }
 

@@ -1,18 +1,20 @@
 //! Subscriptions: how they are made, and how they end.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use chronorb_events::{Filter, Overflow, Program};
-use chronorb_rt::Gate;
+use chronorb_events::{Filter, Overflow};
+use chronorb_rt::{Deadline, Gate};
 
+use crate::budget::{Budget, BudgetAccount};
 use crate::channel::{Channel, ChannelInner};
+use crate::clock::never;
 use crate::consumer::{Body, Consumer};
+use crate::correlation::Correlation;
 use crate::error::SubscribeError;
-use crate::mailbox::{Mailbox, QueueSetup};
-use crate::member::{Member, Rank, SubscriptionStatus, Way};
+use crate::mailbox::{Mailbox, QueueSetup, Target};
+use crate::member::{Binding, Member, Rank, SubscriptionStatus, Way};
 use crate::stream::EventStream;
 
 /// A subscription that is being made. It begins with the way of delivery that is chosen last.
@@ -23,12 +25,22 @@ pub struct SubscriptionBuilder<'c, B: Body> {
     filter: Filter,
     subpriority: i32,
     queue: QueueSetup,
+    budget: Option<Budget>,
 }
 
 /// A subscription. Dropping it disconnects the consumer.
 pub struct Subscription<B: Body> {
-    pub(crate) member: Arc<Member<B>>,
+    pub(crate) binding: Arc<Binding<B>>,
     pub(crate) channel: Arc<ChannelInner<B>>,
+    /// The lane that fires the timers of a consumer.
+    timer_lane: Option<usize>,
+    /// Whether pushes in progress were waited for, or need not be.
+    has_waited: bool,
+}
+
+/// A handle by which a consumer on a lane says that it is [ready](Consumer::is_ready) again.
+pub struct Waker<B> {
+    member: Weak<Member<B>>,
 }
 
 impl<'c, B: Body> SubscriptionBuilder<'c, B> {
@@ -42,6 +54,7 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
                 overflow: Overflow::default(),
                 block: Duration::ZERO,
             },
+            budget: None,
         }
     }
 
@@ -66,18 +79,34 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         self
     }
 
+    /// The time that the consumer may use of its lane. By default it has no bound. Direct
+    /// deliveries and streams have none.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
     /// Delivers each event on the thread of its supplier, which borrows it to the consumer.
     ///
     /// # Errors
-    /// [`SubscribeError`]; [`SubscribeError::NeedsLane`] for a filter with groups or timers.
+    /// [`SubscribeError`]; [`SubscribeError::NeedsLane`] for a filter with groups or timers, which
+    /// [`call_inline`](Self::call_inline) takes.
     pub fn call(self, consumer: impl Consumer<B>) -> Result<Subscription<B>, SubscribeError> {
-        self.make(DIRECT, |_, program, _| {
-            if program.is_stateless() {
-                Ok(Way::Direct(Box::new(consumer)))
-            } else {
-                Err(SubscribeError::NeedsLane)
-            }
-        })
+        self.make(DIRECT, None, Some(Arc::new(consumer)), |_, _| Way::Direct)
+    }
+
+    /// Delivers each event on the thread of its supplier, by any filter. Groups have a lock of the
+    /// subscription, which is not held during a push. Timers fire on the thread of a lane.
+    ///
+    /// # Errors
+    /// [`SubscribeError`]; [`SubscribeError::NoLane`] where the channel has no such lane.
+    pub fn call_inline(
+        self,
+        timer_lane: usize,
+        consumer: impl Consumer<B>,
+    ) -> Result<Subscription<B>, SubscribeError> {
+        let lane = Some(timer_lane);
+        self.make(DIRECT, lane, Some(Arc::new(consumer)), |_, _| Way::Direct)
     }
 
     /// Delivers events on the thread of a lane, by its number.
@@ -89,18 +118,14 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         lane: usize,
         consumer: impl Consumer<B>,
     ) -> Result<Subscription<B>, SubscribeError> {
-        let inner = &self.channel.inner;
-        let queue = inner.lanes.get(lane).cloned();
-        let queue = queue.ok_or(SubscribeError::NoLane(lane))?;
-        let for_timers = queue.clone();
-        let subscription = self.make(lane, |setup, program, now| {
-            let mailbox = Mailbox::new(setup, program, now);
-            Ok(Way::Lane(Box::new(consumer), mailbox, queue))
-        })?;
-        if subscription.member.program.has_timers() {
-            for_timers.add_timers(&subscription.member);
-        }
-        Ok(subscription)
+        let lanes = &self.channel.inner.lanes;
+        let queue = lanes.get(lane).ok_or(SubscribeError::NoLane(lane))?;
+        let queue = queue.clone();
+        let (setup, budget) = (self.queue, self.budget);
+        self.make(lane, Some(lane), Some(Arc::new(consumer)), |target, now| {
+            let account = budget.and_then(|budget| BudgetAccount::new(budget, now));
+            Way::Lane(Mailbox::new(setup, target, account), queue)
+        })
     }
 
     /// Delivers events to a thread of the application, which takes them from the stream.
@@ -108,9 +133,9 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
     /// # Errors
     /// [`SubscribeError`].
     pub fn stream(self) -> Result<EventStream<B>, SubscribeError> {
-        let subscription = self.make(STREAM, |setup, program, now| {
-            let mailbox = Mailbox::new(setup, program, now);
-            Ok(Way::Stream(mailbox, Gate::new(0)))
+        let setup = self.queue;
+        let subscription = self.make(STREAM, None, None, |target, _| {
+            Way::Stream(Mailbox::new(setup, target, None), Gate::new(0))
         })?;
         Ok(EventStream::new(subscription))
     }
@@ -118,22 +143,39 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
     fn make(
         self,
         group: usize,
-        way: impl FnOnce(QueueSetup, &Arc<Program>, u64) -> Result<Way<B>, SubscribeError>,
+        timer_lane: Option<usize>,
+        consumer: Option<Arc<dyn Consumer<B>>>,
+        way: impl FnOnce(Target<B>, u64) -> Way<B>,
     ) -> Result<Subscription<B>, SubscribeError> {
         let channel = &self.channel.inner;
+        if let Some(lane) = timer_lane.filter(|lane| *lane >= channel.lanes.len()) {
+            return Err(SubscribeError::NoLane(lane));
+        }
         let program = Arc::new(channel.compile(&self.filter)?);
-        let way = way(self.queue, &program, channel.clock.now())?;
+        if group == DIRECT && timer_lane.is_none() && !program.is_stateless() {
+            return Err(SubscribeError::NeedsLane);
+        }
         let rank = Rank {
             group,
             subpriority: self.subpriority,
             number: channel.next_number(),
         };
-        let member = Arc::new(Member::new(rank, program, way));
-        channel.add(member.clone())?;
-        Ok(Subscription {
-            member,
+        let now = channel.clock.now();
+        let target = Target {
+            correlation: Correlation::new(&program, now),
+            consumer: consumer.clone(),
+        };
+        let member = Arc::new(Member::new(rank, way(target, now)));
+        let binding = Arc::new(Binding::new(member, program, consumer, now));
+        channel.add(&binding)?;
+        let subscription = Subscription {
+            binding,
             channel: channel.clone(),
-        })
+            timer_lane,
+            has_waited: false,
+        };
+        subscription.start_timers();
+        Ok(subscription)
     }
 }
 
@@ -145,20 +187,122 @@ impl<B: Body> Subscription<B> {
         drop(self);
     }
 
+    /// Ends the subscription as [`disconnect`](Self::disconnect) does, and waits for pushes in
+    /// progress for at most `limit`. Returns whether they are over. No push begins afterwards in
+    /// either case.
+    pub fn disconnect_within(mut self, limit: Duration) -> bool {
+        self.has_waited = true;
+        self.end(Deadline::after(limit))
+    }
+
+    /// Replaces the filter and the consumer. Each event is filtered by the old filter or by the new
+    /// one, so one that passes both is delivered once. Events in a queue are filtered by the new
+    /// one. Timers count from now. A push to the old consumer that is in progress goes on.
+    ///
+    /// # Errors
+    /// [`SubscribeError`], and then nothing is changed.
+    pub fn replace(
+        &mut self,
+        filter: &Filter,
+        consumer: impl Consumer<B>,
+    ) -> Result<(), SubscribeError> {
+        let program = Arc::new(self.channel.compile(filter)?);
+        let member = self.binding.member.clone();
+        if matches!(member.way, Way::Direct) && self.timer_lane.is_none() && !program.is_stateless()
+        {
+            return Err(SubscribeError::NeedsLane);
+        }
+        let now = self.channel.clock.now();
+        let consumer: Arc<dyn Consumer<B>> = Arc::new(consumer);
+        let target = Target {
+            correlation: Correlation::new(&program, now),
+            consumer: Some(consumer.clone()),
+        };
+        let binding = Binding::new(member.clone(), program, Some(consumer), now);
+        let binding = Arc::new(binding);
+        self.channel.rebind(&self.binding, &binding)?;
+        self.binding.retire();
+        self.binding = binding;
+        if let Some(mailbox) = member.mailbox() {
+            mailbox.replace(target);
+            self.waker().wake();
+        }
+        self.start_timers();
+        Ok(())
+    }
+
+    /// A handle by which the consumer says that it is ready.
+    pub fn waker(&self) -> Waker<B> {
+        Waker {
+            member: Arc::downgrade(&self.binding.member),
+        }
+    }
+
+    /// The sources and types of the events that the filter may react to, as leaves: zero is any.
+    pub fn leaves(&self) -> Vec<(i32, i32)> {
+        self.binding.program.leaves()
+    }
+
     /// Stops events and timers. Groups keep what they have. Events meanwhile are neither delivered
     /// nor queued.
     pub fn suspend(&self) {
-        self.member.is_suspended.store(true, Ordering::Relaxed);
+        self.binding.member.suspension.suspend();
     }
 
-    /// Lets events and timers go on. Deadlines count from the next event or timer.
+    /// Lets events and timers go on. Deadlines count from now.
     pub fn resume(&self) {
-        self.member.is_suspended.store(false, Ordering::Relaxed);
+        let now = self.channel.clock.now();
+        self.binding.member.suspension.resume(now);
     }
 
     /// The present state and counts.
     pub fn status(&self) -> SubscriptionStatus {
-        self.member.status()
+        self.binding.member.status()
+    }
+
+    /// Lets the lane know the timers of the present filter.
+    fn start_timers(&self) {
+        let lane = self
+            .timer_lane
+            .and_then(|lane| self.channel.lanes.get(lane));
+        if let Some(lane) = lane.filter(|_| self.binding.program.has_timers()) {
+            lane.add_timers(&self.binding);
+        }
+    }
+
+    /// Ends the subscription, and waits for pushes in progress.
+    fn end(&self, deadline: Deadline) -> bool {
+        let member = &self.binding.member;
+        if member.end() {
+            self.channel.remove(&self.binding);
+        }
+        member.gate.wait(deadline)
+    }
+}
+
+impl<B: Body> Waker<B> {
+    /// Lets the lane serve the consumer again. Does nothing after the end of the subscription.
+    pub fn wake(&self) {
+        if let Some(member) = self.member.upgrade()
+            && let Way::Lane(mailbox, lane) = &member.way
+            && mailbox.parking.unpark()
+        {
+            lane.notify(&member);
+        }
+    }
+}
+
+impl<B> Clone for Waker<B> {
+    fn clone(&self) -> Self {
+        Self {
+            member: self.member.clone(),
+        }
+    }
+}
+
+impl<B> fmt::Debug for Waker<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waker").finish_non_exhaustive()
     }
 }
 
@@ -175,9 +319,9 @@ impl<B: Body> Member<B> {
 
 impl<B: Body> Drop for Subscription<B> {
     fn drop(&mut self) {
-        self.member.end();
-        self.channel.remove(&self.member);
-        self.member.gate.wait();
+        if !self.has_waited {
+            self.end(never());
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The atomics of the lock-free parts. The model checker substitutes its own (`tests/loom.rs`).
 
 use std::cell::Cell;
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use chronorb_rt::{Deadline, Monotonic};
+pub(crate) use chronorb_rt::Deadline;
 
 /// A number that threads wait on.
 #[derive(Debug, Default)]
@@ -18,10 +18,9 @@ impl Gate {
         self.0.advance();
     }
 
-    /// Waits while the number is `seen`.
-    pub(crate) fn wait_while(&self, seen: u32) {
-        let never = Deadline::at(Monotonic::from_nanos(u64::MAX));
-        self.0.wait_while(seen, never);
+    /// Waits while the number is `seen`, at most until the deadline.
+    pub(crate) fn wait_while(&self, seen: u32, deadline: Deadline) {
+        self.0.wait_while(seen, deadline);
     }
 }
 

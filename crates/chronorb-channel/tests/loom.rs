@@ -4,22 +4,27 @@
 
 use std::sync::Arc;
 
+use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
 use gate::PushGate;
+use parking::Parking;
 use plans::Plans;
 
 #[allow(dead_code, reason = "not all of it is modelled")]
 #[path = "../src/gate.rs"]
 mod gate;
 
+#[path = "../src/parking.rs"]
+mod parking;
+
 #[path = "../src/plans.rs"]
 mod plans;
 
 /// The atomics of what is shared.
 mod sync {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     use loom::sync::{Condvar, Mutex};
 
     /// No thread of a model ends a subscription within a push.
@@ -28,6 +33,16 @@ mod sync {
     }
 
     pub(crate) fn change_depth(_: i32) {}
+
+    /// A deadline that never passes.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Deadline;
+
+    impl Deadline {
+        pub(crate) fn has_passed(self) -> bool {
+            false
+        }
+    }
 
     /// The model's substitute for a futex word.
     #[derive(Debug, Default)]
@@ -46,7 +61,7 @@ mod sync {
             self.changed.notify_all();
         }
 
-        pub(crate) fn wait_while(&self, seen: u32) {
+        pub(crate) fn wait_while(&self, seen: u32, _: Deadline) {
             let mut state = self.state.lock().unwrap();
             while *state == seen {
                 state = self.changed.wait(state).unwrap();
@@ -80,7 +95,7 @@ fn no_push_follows_the_end() {
             })
         };
         assert!(gate.close());
-        gate.wait();
+        gate.wait(sync::Deadline);
         has_ended.store(true, Ordering::SeqCst);
         assert!(gate.enter().is_none());
         supplier.join().unwrap();
@@ -123,5 +138,27 @@ fn a_supplier_finds_the_present_plan() {
         assert_eq!(plans.read().unwrap().number, 2);
         supplier.join().unwrap();
         assert_eq!(drops.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// A consumer that becomes ready is served: its lane sees that, or is called once.
+#[test]
+fn a_ready_consumer_is_not_left_parked() {
+    check(|| {
+        let parking = Arc::new(Parking::default());
+        let readiness = Arc::new(Mutex::new(false));
+        assert!(parking.call());
+        let (its, shared) = (readiness.clone(), parking.clone());
+        let consumer = thread::spawn(move || {
+            *its.lock().unwrap() = true;
+            shared.unpark()
+        });
+        parking.begin_look();
+        let is_ready = || *readiness.lock().unwrap();
+        let is_left = !is_ready() && parking.park(is_ready);
+        let is_called = consumer.join().unwrap();
+        assert_eq!(is_left, is_called);
+        // An event calls the lane only where it is not called already.
+        assert_eq!(parking.call(), !is_left);
     });
 }

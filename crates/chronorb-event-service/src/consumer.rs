@@ -1,50 +1,82 @@
 //! Consumers: their records, and the pushes to them.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use chronorb::outbox::{Delivery, Outbox, OutboxLimits, OutboxThread};
+use chronorb::data::AnyBuf;
+use chronorb::outbox::{Delivery, Outbox, OutboxLimits, OutboxOverflow, OutboxThread};
 use chronorb::rtcorba::{ClientPolicy, SetOverride};
-use chronorb::{Operation, SystemException, SystemExceptionKind};
-use chronorb_events::Event;
+use chronorb::{EncodedBody, Operation, SystemException, SystemExceptionKind};
+use chronorb_channel::{Consumer, Subscription, Waker};
+use chronorb_events::{EVENTS_LOST, Event};
 use chronorb_rt::PiMutex;
 
-use crate::channel::{ConnectionId, Consumer};
-use crate::event::{Body, encode, view_of};
+use crate::event::{Body, encode, event_with, view_of};
 use crate::idl::rtec_event_comm::{self as wire, PushConsumer};
-use crate::options::PeerPolicy;
+use crate::options::{PeerPolicy, QueueOptions};
 
 /// A consumer's proxy, connected or not.
 pub(crate) struct ConsumerRecord {
     /// The time at which it was made, in nanoseconds of the channel's clock.
     pub(crate) made: u64,
+    /// The queue that it has stated.
+    pub(crate) queue: Option<ConsumerQueue>,
     pub(crate) connection: Option<ConsumerConnection>,
+}
+
+/// The queue that a consumer states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConsumerQueue {
+    pub(crate) options: QueueOptions,
+    pub(crate) tells_losses: bool,
 }
 
 /// A connected consumer.
 pub(crate) struct ConsumerConnection {
-    pub(crate) id: ConnectionId,
+    pub(crate) subscription: Subscription<Body>,
     pub(crate) consumer: Arc<RemoteConsumer>,
-    /// The sources and types of the subscription, for observers.
-    pub(crate) leaves: Vec<(i32, i32)>,
-    pub(crate) subscription: String,
+    /// The subscription as text.
+    pub(crate) filter: String,
     pub(crate) is_gateway: bool,
-    pub(crate) is_suspended: bool,
 }
 
-/// The task of disconnecting a client that is not reached.
-pub(crate) trait Evict: Send + Sync {
+/// The channel of a consumer, which disconnects it.
+pub(crate) trait ConsumerOwner: Send + Sync {
     /// Disconnects a consumer because of this exception.
     fn evict_consumer(&self, number: u64, cause: SystemException);
+
+    /// Disconnects a consumer whose queue has overflowed.
+    fn drop_consumer(&self, number: u64);
+
+    /// Has the outboxes of consumers opened that have none.
+    fn reopen_outboxes(&self);
+}
+
+/// The way by which a consumer's events leave the channel.
+enum Link {
+    /// By calls of its reference.
+    Calls,
+    Outbox(Arc<Outbox>),
+    /// By an outbox that is to be opened.
+    Broken,
+}
+
+/// The outboxes of a lane.
+#[derive(Clone)]
+pub(crate) struct OutboxSource {
+    pub(crate) thread: OutboxThread,
+    pub(crate) limits: OutboxLimits,
 }
 
 /// A consumer that is reached by its reference.
 pub(crate) struct RemoteConsumer {
     number: u64,
     reference: PushConsumer,
-    /// The outbox for its events, if there is one and its connection has not ended.
-    outbox: PiMutex<Option<Arc<Outbox>>>,
+    link: PiMutex<Link>,
+    outboxes: Option<OutboxSource>,
+    /// Lets the lane serve the consumer again. Set once it has subscribed.
+    waker: OnceLock<Waker<Body>>,
     push_timeout: Duration,
     /// The reference with the time limit of checks and callbacks.
     pub(crate) check: PushConsumer,
@@ -53,13 +85,21 @@ pub(crate) struct RemoteConsumer {
     pub(crate) failures: AtomicU32,
     /// Events of pushes that failed.
     pub(crate) lost: AtomicU64,
+    tells_losses: bool,
+    /// Losses that the consumer is still to be told.
+    untold: AtomicU64,
     pub(crate) last_error: PiMutex<Option<SystemException>>,
-    owner: Weak<dyn Evict>,
+    owner: Weak<dyn ConsumerOwner>,
+}
+
+/// The requests that are given to a connection before it has room.
+pub(crate) fn requests_ahead(limits: OutboxLimits) -> usize {
+    limits.requests.div_ceil(2).clamp(1, 8)
 }
 
 impl RemoteConsumer {
-    /// A consumer with the time limits of the policy. One whose outbox cannot be opened gets its
-    /// events without one.
+    /// A consumer with the time limits of the policy. An outbox is opened here; one that cannot be
+    /// opened now is opened later.
     ///
     /// # Errors
     /// `INV_POLICY` for a reference whose policies contradict each other.
@@ -67,9 +107,10 @@ impl RemoteConsumer {
         number: u64,
         reference: &PushConsumer,
         peers: &PeerPolicy,
-        outboxes: Option<(&OutboxThread, OutboxLimits)>,
-        owner: Weak<dyn Evict>,
-    ) -> Result<Self, SystemException> {
+        outboxes: Option<OutboxSource>,
+        tells_losses: bool,
+        owner: Weak<dyn ConsumerOwner>,
+    ) -> Result<Arc<Self>, SystemException> {
         let limits = [
             ClientPolicy::RelativeRoundtripTimeout(peers.push_timeout),
             ClientPolicy::ConnectTimeout(peers.push_timeout),
@@ -77,20 +118,36 @@ impl RemoteConsumer {
         let object = reference.as_object();
         let check = object.with_timeout(peers.check_timeout);
         let object = object.with_policy_overrides(&limits, SetOverride::Add)?;
-        let open = |(thread, limits): (&OutboxThread, _)| thread.open(&check, &PUSH, limits).ok();
-        let outbox = outboxes.and_then(open).map(Arc::new);
-        Ok(Self {
+        let link = match outboxes {
+            Some(_) => Link::Broken,
+            None => Link::Calls,
+        };
+        let this = Arc::new(Self {
             number,
-            outbox: PiMutex::new(outbox),
+            link: PiMutex::new(link),
+            outboxes,
+            waker: OnceLock::new(),
             push_timeout: peers.push_timeout,
             reference: PushConsumer::unchecked_narrow(&object),
             check: PushConsumer::unchecked_narrow(&check),
             failures_allowed: peers.failures.max(1),
             failures: AtomicU32::new(0),
             lost: AtomicU64::new(0),
+            tells_losses,
+            untold: AtomicU64::new(0),
             last_error: PiMutex::new(None),
             owner,
-        })
+        });
+        this.reopen();
+        Ok(this)
+    }
+
+    /// Notes by what the consumer's lane is called. It may have become ready before.
+    pub(crate) fn set_waker(&self, waker: Waker<Body>) {
+        waker.wake();
+        // Only the first subscription of a consumer has one.
+        let _ = self.waker.set(waker);
+        self.wake();
     }
 
     /// Counts a failure, and has the consumer disconnected if there were too many since it
@@ -114,66 +171,182 @@ impl RemoteConsumer {
         self.failures.store(0, Ordering::Relaxed);
     }
 
-    /// The counts of its outbox: the events that wait, and those that were lost there.
-    pub(crate) fn outbox_counts(&self) -> (u32, u64) {
-        let outbox = self.outbox.lock().clone();
-        outbox.map_or((0, 0), |outbox| {
-            let status = outbox.status();
-            (
-                u32::try_from(status.waiting).unwrap_or(u32::MAX),
-                status.lost,
-            )
-        })
+    /// The events that wait in its outbox.
+    pub(crate) fn waiting(&self) -> usize {
+        self.outbox().map_or(0, |outbox| outbox.status().waiting)
     }
 
-    /// Sends by the outbox; `None` without one.
-    fn put(&self, set: &[Event<Body>]) -> Option<Result<(), SystemException>> {
-        let outbox = self.outbox.lock().clone()?;
+    /// Whether its connection has taken nothing for the time of a push.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let stalled = self.outbox().and_then(|outbox| outbox.status().stalled);
+        stalled.is_some_and(|stalled| stalled >= self.push_timeout)
+    }
+
+    /// Whether it has no outbox, and is to have one.
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(*self.link.lock(), Link::Broken)
+    }
+
+    /// Opens an outbox, if there is none and is to be one. Waits for the consumer for the time of a
+    /// check. A failure counts.
+    pub(crate) fn reopen(self: &Arc<Self>) {
+        let Some(outboxes) = self.outboxes.as_ref().filter(|_| self.is_broken()) else {
+            return;
+        };
+        let limits = OutboxLimits {
+            requests: requests_ahead(outboxes.limits),
+            // The bound of octets is that at which the consumer is not ready.
+            octets: usize::MAX,
+            overflow: OutboxOverflow::DropNewest,
+        };
+        match outboxes.thread.open(self.check.as_object(), &PUSH, limits) {
+            Ok(outbox) => {
+                let this = Arc::downgrade(self);
+                outbox.on_room(move || {
+                    if let Some(this) = this.upgrade() {
+                        this.wake();
+                    }
+                });
+                *self.link.lock() = Link::Outbox(Arc::new(outbox));
+            }
+            // Groups and datagrams have no outboxes.
+            Err(cause) if cause.kind == SystemExceptionKind::NoImplement => {
+                *self.link.lock() = Link::Calls;
+            }
+            Err(cause) => {
+                self.failed(cause);
+                return;
+            }
+        }
+        self.wake();
+    }
+
+    fn outbox(&self) -> Option<Arc<Outbox>> {
+        match &*self.link.lock() {
+            Link::Outbox(outbox) => Some(outbox.clone()),
+            Link::Calls | Link::Broken => None,
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake();
+        }
+    }
+
+    /// Sends a set by the outbox, or by a call.
+    fn send(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
+        // A call waits, and nothing is locked then.
+        let Some(outbox) = self.outbox() else {
+            return if self.is_broken() {
+                Err(NO_LINK)
+            } else {
+                self.call(set)
+            };
+        };
         let body = match set {
             [event] => event.body.encoded(event, outbox.form()),
             _ => encode(set, outbox.form()),
-        };
-        match body.and_then(|body| outbox.put(&body)) {
-            Ok(Delivery::Sent | Delivery::Waits) => Some(Ok(())),
-            Ok(Delivery::Displaced(_) | Delivery::Lost) => {
-                // The outbox counts what it has lost.
-                let stalled = outbox.status().stalled;
-                if stalled.is_some_and(|stalled| stalled >= self.push_timeout) {
-                    self.failed(TIMEOUT);
+        }?;
+        self.put(&outbox, &body)
+    }
+
+    fn put(&self, outbox: &Arc<Outbox>, body: &EncodedBody) -> Result<(), SystemException> {
+        match outbox.put(body) {
+            Ok(Delivery::Sent | Delivery::Waits) => Ok(()),
+            // Only what timers complete is pushed without room.
+            Ok(Delivery::Displaced(_) | Delivery::Lost) => Err(NO_ROOM),
+            Err(cause) => {
+                if cause.kind == SystemExceptionKind::CommFailure {
+                    self.unlink(outbox);
                 }
-                Some(Ok(()))
+                Err(cause)
             }
-            Err(cause) if cause.kind == SystemExceptionKind::CommFailure => {
-                // The next connection is made by the push itself.
-                self.lost.fetch_add(outbox.status().lost, Ordering::Relaxed);
-                *self.outbox.lock() = None;
-                None
-            }
-            Err(cause) => Some(Err(cause)),
         }
     }
 
-    fn send(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
-        if let Some(sent) = self.put(set) {
-            return sent;
+    /// Forgets an outbox whose connection has ended, and counts what was lost with it.
+    fn unlink(&self, outbox: &Arc<Outbox>) {
+        let mut link = self.link.lock();
+        if !matches!(&*link, Link::Outbox(present) if Arc::ptr_eq(present, outbox)) {
+            return;
         }
+        *link = Link::Broken;
+        drop(link);
+        self.lose(outbox.status().lost);
+        if let Some(owner) = self.owner.upgrade() {
+            owner.reopen_outboxes();
+        }
+    }
+
+    fn call(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
         if let [event] = set {
             return self.reference.push(&[view_of(event)]);
         }
         let views: Vec<wire::Event<'_>> = set.iter().map(view_of).collect();
         self.reference.push(&views)
     }
+
+    /// Counts events as lost that were pushed.
+    fn lose(&self, events: u64) {
+        self.lost.fetch_add(events, Ordering::Relaxed);
+        self.untold.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Tells the consumer what it has lost, if it wants to know.
+    fn tell_losses(&self) {
+        let events = self.untold.swap(0, Ordering::Relaxed);
+        if events == 0 || !self.tells_losses {
+            return;
+        }
+        let number = AnyBuf::new(&events).unwrap_or_default();
+        let event = event_with(EVENTS_LOST, number);
+        if self.send(&[event]).is_err() {
+            self.untold.fetch_add(events, Ordering::Relaxed);
+        }
+    }
 }
 
-impl Consumer<Body> for RemoteConsumer {
+/// The subscription's part of a consumer.
+pub(crate) struct ConsumerHandle(pub(crate) Arc<RemoteConsumer>);
+
+impl Consumer<Body> for ConsumerHandle {
     fn push(&self, set: &[Event<Body>]) {
-        if let Err(cause) = self.send(set) {
-            self.lost.fetch_add(set.len() as u64, Ordering::Relaxed);
-            self.failed(cause);
+        let this = &*self.0;
+        this.tell_losses();
+        if let Err(cause) = this.send(set) {
+            this.lose(set.len() as u64);
+            if cause != NO_ROOM && cause != NO_LINK {
+                this.failed(cause);
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let this = &*self.0;
+        match (&*this.link.lock(), &this.outboxes) {
+            (Link::Outbox(outbox), Some(outboxes)) => outbox.has_room(outboxes.limits.octets),
+            (Link::Broken, _) => false,
+            (Link::Calls | Link::Outbox(_), _) => true,
+        }
+    }
+
+    fn lost(&self, number: u64) {
+        self.0.untold.fetch_add(number, Ordering::Relaxed);
+        self.0.tell_losses();
+    }
+
+    fn disconnected(&self) {
+        if let Some(owner) = self.0.owner.upgrade() {
+            owner.drop_consumer(self.0.number);
         }
     }
 }
 
 const PUSH: Operation = Operation::oneway("push");
 /// The failure of a consumer that has taken nothing for the time of a push.
-const TIMEOUT: SystemException = SystemException::no(SystemExceptionKind::Timeout, 0);
+pub(crate) const STALLED: SystemException = SystemException::no(SystemExceptionKind::Timeout, 0);
+/// A push that finds an outbox full.
+const NO_ROOM: SystemException = SystemException::no(SystemExceptionKind::Transient, 0);
+/// A push while there is no connection.
+const NO_LINK: SystemException = SystemException::no(SystemExceptionKind::CommFailure, 0);

@@ -3,7 +3,7 @@
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
-use chronorb::data::Any;
+use chronorb::data::{Any, AnyBuf};
 use chronorb::{BodyForm, EncodedBody, SystemException};
 use chronorb_events::{Entry, Event, Header};
 
@@ -57,6 +57,20 @@ pub(crate) fn event_of(event: &wire::Event<'_>) -> Event<Body> {
         header: header_of(&event.header),
         body: Body(Some(Arc::new(carried))),
     }
+}
+
+/// Returns an event of the channel itself, with a value.
+pub(crate) fn event_with(event_type: i32, value: AnyBuf) -> Event<Body> {
+    let carried = EventBody {
+        recv_time: 0,
+        send_time: 0,
+        data: RtecEventDataBuf {
+            any_value: value,
+            ..RtecEventDataBuf::default()
+        },
+        encoded: OnceLock::new(),
+    };
+    Event::new(0, event_type, Body(Some(Arc::new(carried))))
 }
 
 /// Returns the header of an event on the wire, as filters see it.

@@ -24,12 +24,14 @@
 //!
 //! # Dispatching
 //! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
-//! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`].
+//! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`]. Timers
+//! have a thread.
 //!
-//! With [lanes](ChannelOptions::lanes) the thread of each lane filters and pushes the events of its
-//! consumers, and fires their timers, at the priority of the lane. With
+//! With [lanes](ChannelOptions::lanes) each consumer has a queue with an overload policy, and the
+//! thread of its lane pushes its events and fires its timers, at the priority of the lane. With
 //! [outboxes](ChannelOptions::outboxes) no push waits for a consumer, and an event is encoded once
-//! for all.
+//! for all. A consumer can state its queue by `ChronorbEvents::QueuedProxyPushSupplier`, and be
+//! told its losses by events of the type [`EVENTS_LOST`](chronorb_events::EVENTS_LOST).
 //!
 //! The events of a supplier reach a consumer in order if the ORBs have the settings of
 //! [`keep_order`].
@@ -49,8 +51,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-mod channel;
-mod clock;
 mod consumer;
 mod event;
 mod failure;
@@ -63,7 +63,9 @@ mod state;
 mod supplier;
 mod threads;
 
-pub use chronorb_events::{Limits, Notation, Rules};
-pub use clock::Clock;
-pub use options::{ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, UnpublishedPolicy};
+pub use chronorb_channel::Clock;
+pub use chronorb_events::{Limits, Notation, Overflow, Rules};
+pub use options::{
+    ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, QueueOptions, UnpublishedPolicy,
+};
 pub use service::{EventServer, EventService, ServeError, keep_order};

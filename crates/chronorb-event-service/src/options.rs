@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb::outbox::{OutboxLimits, OutboxOverflow};
 use chronorb::rtcorba::Priority;
-use chronorb_events::{Limits, Notation, Rules};
+use chronorb_events::{Limits, Notation, Overflow, Rules};
 
 /// The options of a channel. The defaults are those of the channel of TAO, unless a field says
 /// otherwise.
@@ -25,17 +25,19 @@ pub struct ChannelOptions {
     pub supplier_reconnect: bool,
     /// Whether a client that disconnects itself is called back (`disconnect_callbacks`).
     pub disconnect_callbacks: bool,
-    /// The lanes, the most urgent first: each filters and pushes the events of its consumers on a
-    /// thread of its own. Without lanes, which is the default, the thread that receives an event
+    /// The lanes, the most urgent first: each pushes the events of its consumers on a thread of its
+    /// own. Without lanes, which is the default, the thread that receives an event
     /// also pushes it (`-ECDispatching reactive`).
     ///
     /// The `rt_info` of a consumer's dependencies is the number of its lane, from 1. Consumers with
     /// another number, such as 0, belong to the last lane.
     pub lanes: Vec<LaneOptions>,
-    /// The bounds of what waits for each consumer that is too slow. Then events are pushed without
-    /// waiting, and an event that several consumers take is encoded once. Without bounds, which is
-    /// the default, a push waits until the connection has taken it, at most for
-    /// [`PeerPolicy::push_timeout`].
+    /// The bounds of what waits for each consumer that is too slow, and the policy for events that
+    /// reach them, unless the consumer states its own. Then no push waits for a consumer, and an
+    /// event that several consumers take is encoded once. Without bounds, which is the default, a
+    /// push waits until the connection has taken it, at most for [`PeerPolicy::push_timeout`].
+    ///
+    /// Up to eight of these events are given to the connection before it has room.
     pub outboxes: Option<OutboxLimits>,
     /// The treatment of clients that are not reached.
     pub peers: PeerPolicy,
@@ -61,23 +63,48 @@ impl Default for ChannelOptions {
 }
 
 /// A lane of a channel.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LaneOptions {
     /// The CORBA priority of its thread and of its pushes. `None` is ordinary scheduling.
     pub priority: Option<Priority>,
-    /// The most events that wait for the lane, at least 1. By default 1,024.
-    pub capacity: usize,
-    /// The policy for events that find so many waiting. By default the oldest is lost. Lost events
-    /// count for each consumer of the lane.
-    pub overflow: OutboxOverflow,
+    /// The queue of each consumer of the lane that states none, without
+    /// [`outboxes`](ChannelOptions::outboxes).
+    pub queue: QueueOptions,
 }
 
-impl Default for LaneOptions {
+/// The queue of a consumer on a lane.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct QueueOptions {
+    /// The most events that wait, at least 1. By default 256.
+    pub capacity: usize,
+    /// The policy for events that find so many waiting. By default the oldest is lost.
+    pub overflow: Overflow,
+    /// The longest wait of a supplier under [`Overflow::Block`]. By default none.
+    pub block: Duration,
+}
+
+impl Default for QueueOptions {
     fn default() -> Self {
         Self {
-            priority: None,
-            capacity: 1024,
-            overflow: OutboxOverflow::DropOldest,
+            capacity: 256,
+            overflow: Overflow::DropOldest,
+            block: Duration::ZERO,
+        }
+    }
+}
+
+impl QueueOptions {
+    /// The queue before an outbox with these bounds, to which `ahead` requests are given.
+    pub(crate) fn before(outbox: OutboxLimits, ahead: usize) -> Self {
+        let (overflow, block) = match outbox.overflow {
+            OutboxOverflow::DropOldest => (Overflow::DropOldest, Duration::ZERO),
+            OutboxOverflow::DropNewest => (Overflow::DropNewest, Duration::ZERO),
+            OutboxOverflow::Block(limit) => (Overflow::Block, limit),
+        };
+        Self {
+            capacity: outbox.requests.saturating_sub(ahead).max(1),
+            overflow,
+            block,
         }
     }
 }
@@ -130,6 +157,12 @@ pub struct ChannelLimits {
     pub observers: usize,
     /// The publications of a supplier. More are `BAD_PARAM`. By default 1,024.
     pub publications: usize,
+    /// The greatest queue that a consumer may state. A greater one is `BAD_PARAM`. By default
+    /// 4,096.
+    pub queue: usize,
+    /// The longest time for which a consumer may make suppliers wait. A longer one is `BAD_PARAM`.
+    /// By default none, so that no consumer can delay others.
+    pub block: Duration,
     /// The bounds of a subscription. Beyond them it is `BAD_PARAM`.
     pub subscription: Limits,
 }
@@ -141,6 +174,8 @@ impl Default for ChannelLimits {
             suppliers: 4096,
             observers: 16,
             publications: 1024,
+            queue: 4096,
+            block: Duration::ZERO,
             subscription: Limits::default(),
         }
     }

@@ -2,27 +2,34 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{Call, Interface, SystemException};
+use chronorb_events::Overflow;
 
+use crate::consumer::ConsumerQueue;
 use crate::failure::{BAD_PARAM, GONE};
 use crate::idl::chronorb_events::{
-    ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannelOwnedServant, SupplierStatistics,
+    ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannelOwnedServant, OverflowPolicy,
+    QueueQOS, QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton, SetQueueError,
+    SupplierStatistics,
 };
 use crate::idl::rtec_event_channel_admin::event_channel::{CantAppendObserver, CantRemoveObserver};
 use crate::idl::rtec_event_channel_admin::{
     AlreadyConnected, AppendObserverError, ConnectPushConsumerError, ConnectPushSupplierError,
     ConsumerAdmin, ConsumerAdminOwnedServant, ConsumerQOS, EventChannelOwnedServant, Observer,
     ObserverHandle, ProxyPushConsumer, ProxyPushConsumerOwnedServant, ProxyPushConsumerSkeleton,
-    ProxyPushSupplier, ProxyPushSupplierOwnedServant, ProxyPushSupplierSkeleton,
-    RemoveObserverError, SupplierAdmin, SupplierAdminOwnedServant, SupplierQOS,
+    ProxyPushSupplier, ProxyPushSupplierOwnedServant, RemoveObserverError, SupplierAdmin,
+    SupplierAdminOwnedServant, SupplierQOS,
 };
 use crate::idl::rtec_event_comm::{
     EventSet, PushConsumer, PushConsumerOwnedServant, PushSupplier, PushSupplierOwnedServant,
 };
+use crate::options::QueueOptions;
 use crate::state::{
-    CONSUMER_ADMIN_ID, Channel, ConnectFailure, EndCause, SUPPLIER_ADMIN_ID, no_resources, proxy_id,
+    CONSUMER_ADMIN_ID, Channel, ConnectFailure, EndCause, SUPPLIER_ADMIN_ID, counts, no_resources,
+    proxy_id,
 };
 use crate::supplier::Supplier;
 
@@ -119,19 +126,20 @@ impl Channel {
                 ..ConsumerStatisticsBuf::default()
             };
             if let Some(connection) = &record.connection {
-                let counts = self.counts(connection.id, &connection.consumer);
+                let counts = counts(&connection.subscription, &connection.consumer);
                 let remote = &connection.consumer;
                 let error = *remote.last_error.lock();
                 statistics.sets += counts.sets;
                 statistics.delivered += counts.events;
                 statistics.lost += counts.lost;
-                consumer.subscription = connection.subscription.clone();
-                consumer.is_suspended = connection.is_suspended;
+                consumer.subscription = connection.filter.clone();
+                consumer.is_suspended = connection.subscription.status().is_suspended;
                 consumer.is_gateway = connection.is_gateway;
                 consumer.sets = counts.sets;
                 consumer.events = counts.events;
                 consumer.lost = counts.lost;
-                consumer.queued = counts.queued;
+                consumer.queued = u32::try_from(counts.queued).unwrap_or(u32::MAX);
+                consumer.pauses = counts.pauses;
                 consumer.failures = remote.failures.load(Ordering::Relaxed);
                 consumer.last_error = error.map(|it| it.to_string()).unwrap_or_default();
             }
@@ -164,7 +172,7 @@ impl ConsumerAdminOwnedServant for AdminServant {
                 number,
             };
             let id = proxy_id(number);
-            poa.activate_object_with_id(id.clone(), ProxyPushSupplierSkeleton::new(proxy))
+            poa.activate_object_with_id(id.clone(), QueuedProxyPushSupplierSkeleton::new(proxy))
                 .map_err(no_resources)?;
             reference(poa, &id)
         })?;
@@ -222,6 +230,31 @@ impl ProxyPushSupplierOwnedServant for ConsumerProxy {
 
     fn resume_connection(&self, _: &Call<'_>) -> Result<(), SystemException> {
         self.channel.set_suspended(self.number, false)
+    }
+}
+
+impl QueuedProxyPushSupplierOwnedServant for ConsumerProxy {
+    fn set_queue(&self, _: &Call<'_>, qos: &QueueQOS) -> Result<(), SetQueueError> {
+        let overflow = match qos.overflow {
+            OverflowPolicy::DropOldest => Overflow::DropOldest,
+            OverflowPolicy::DropNewest => Overflow::DropNewest,
+            OverflowPolicy::LatestByKey => Overflow::LatestByKey,
+            OverflowPolicy::Block => Overflow::Block,
+            OverflowPolicy::Disconnect => Overflow::Disconnect,
+        };
+        let queue = ConsumerQueue {
+            options: QueueOptions {
+                capacity: qos.capacity as usize,
+                overflow,
+                block: Duration::from_nanos(qos.block.saturating_mul(100)),
+            },
+            tells_losses: qos.tells_losses,
+        };
+        let set = self.channel.set_queue(self.number, queue);
+        set.map_err(|failure| match failure {
+            ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
+            ConnectFailure::System(exception) => exception.into(),
+        })
     }
 }
 

@@ -9,21 +9,21 @@ use chronorb::outbox::OutboxThread;
 use chronorb::poa::{
     ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
 };
-use chronorb::{Object, ResolveError, SystemException};
+use chronorb::rtcorba::{WorkLane, WorkLaneSpec};
+use chronorb::{Object, Orb, ResolveError, SystemException};
+use chronorb_channel::{Clock, Lane, SystemClock};
 use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread};
 use thiserror::Error;
 
-use crate::channel::{Dispatch, Lanes, Reactive};
-use crate::clock::{Clock, SystemClock};
 use crate::event::Body;
 use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannelSkeleton};
 use crate::idl::rtec_event_channel_admin::{ConsumerAdminSkeleton, SupplierAdminSkeleton};
-use crate::options::ChannelOptions;
+use crate::options::{ChannelOptions, LaneOptions};
 use crate::servants::{AdminServant, ChannelServant};
 use crate::state::{
     CHANNEL_ID, CONSUMER_ADMIN_ID, Channel, DESTROYED, Poas, RUNNING, SUPPLIER_ADMIN_ID,
 };
-use crate::threads::{Checks, start_checks, start_timers};
+use crate::threads::{Checks, start_checks, start_links};
 
 /// An event channel that is to be served.
 ///
@@ -71,7 +71,10 @@ pub enum ServeError {
     /// There is no thread for outboxes.
     #[error("the outboxes of the event channel have no thread: {0}")]
     Outboxes(SystemException),
-    /// There is no thread for timers, checks or a lane.
+    /// There is no thread for a lane.
+    #[error("a lane of the event channel cannot be made: {0}")]
+    Lane(SystemException),
+    /// There is no thread for checks.
     #[error("a thread of the event channel cannot be made")]
     Thread(#[from] SpawnError),
 }
@@ -136,27 +139,31 @@ impl EventServer {
             suppliers: own.create_poa("Suppliers", Some(manager), &policies)?,
             channel: own.clone(),
         };
-        let is_virtual = self.clock.is_some();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let orb = poa.orb();
-        let lanes = &self.options.lanes;
-        let has_lanes = !lanes.is_empty();
-        let dispatch: Box<dyn Dispatch<Body>> = if has_lanes {
-            Box::new(Lanes::start(lanes, &orb, &clock, is_virtual, PATIENCE)?)
-        } else {
-            Box::new(Reactive::new(clock.clone(), PATIENCE))
-        };
+        // Without lanes the only one fires timers, and serves consumers with queues.
+        let mut lanes = self.options.lanes.clone();
+        if lanes.is_empty() {
+            lanes.push(LaneOptions::default());
+        }
+        let mut builder = chronorb_channel::Channel::<Body>::builder()
+            .limits(self.options.limits.subscription)
+            .rules(self.options.rules)
+            .subscriptions(self.options.limits.consumers);
+        for index in 0..lanes.len() {
+            builder = builder.lane(Lane::new(lane_name(index)));
+        }
+        let events = builder.without_threads(clock.clone());
         let mut outboxes = Vec::new();
         if self.options.outboxes.is_some() {
-            let priorities = lanes.iter().map(|lane| lane.priority);
-            let without_lanes = (!has_lanes).then_some(None);
-            for priority in priorities.chain(without_lanes) {
-                let thread = OutboxThread::start(&orb, priority);
+            for lane in &lanes {
+                let thread = OutboxThread::start(&orb, lane.priority);
                 outboxes.push(thread.map_err(ServeError::Outboxes)?);
             }
         }
+        let work = start_lanes(&orb, &events, &lanes)?;
         let period = self.options.peers.check_period;
-        let channel = Channel::new(self.options, clock, poas, dispatch, outboxes.into());
+        let channel = Channel::new(self.options, clock, poas, events, outboxes.into());
         own.activate_object_with_id(
             ObjectId::from(CONSUMER_ADMIN_ID),
             ConsumerAdminSkeleton::new(AdminServant(channel.clone())),
@@ -175,16 +182,52 @@ impl EventServer {
             object,
             checks: PiMutex::new(Checks::default()),
             threads: Vec::new(),
+            _lanes: work,
         };
-        if !is_virtual && !has_lanes {
-            service.threads.push(start_timers(service.channel.clone())?);
-        }
+        service.threads.push(start_links(service.channel.clone())?);
         if let Some(period) = period {
             let thread = start_checks(service.channel.clone(), period)?;
             service.threads.push(thread);
         }
         Ok(service)
     }
+}
+
+/// Starts the threads of lanes, which serve them until the channel is closed.
+fn start_lanes(
+    orb: &Orb,
+    events: &chronorb_channel::Channel<Body>,
+    lanes: &[LaneOptions],
+) -> Result<Vec<WorkLane<usize>>, ServeError> {
+    let mut started = Vec::with_capacity(lanes.len());
+    for (index, lane) in lanes.iter().enumerate() {
+        let spec = WorkLaneSpec {
+            priority: lane.priority,
+            capacity: 1,
+            ..WorkLaneSpec::new(lane_name(index))
+        };
+        let served = events.clone();
+        let work = orb
+            .rt()
+            .start_work_lane(&spec, move |lane| served.serve_lane(lane));
+        let work = work.map_err(ServeError::Lane).and_then(|work| {
+            let posted = work.post(index);
+            posted.map_err(|refused| ServeError::Lane(refused.exception))?;
+            Ok(work)
+        });
+        match work {
+            Ok(work) => started.push(work),
+            Err(error) => {
+                events.close();
+                return Err(error);
+            }
+        }
+    }
+    Ok(started)
+}
+
+fn lane_name(index: usize) -> String {
+    format!("events.{index}")
 }
 
 impl Default for EventServer {
@@ -210,6 +253,8 @@ pub struct EventService {
     object: Object,
     checks: PiMutex<Checks>,
     threads: Vec<Thread<()>>,
+    /// The threads of the lanes, which end with the channel.
+    _lanes: Vec<WorkLane<usize>>,
 }
 
 impl EventService {
@@ -229,14 +274,13 @@ impl EventService {
     /// Fires the timers that are due, by the clock of the channel. Returns the time at which the
     /// next one is due, in nanoseconds of that clock.
     pub fn run_timers(&self) -> Option<u64> {
-        self.channel.dispatch.expire();
-        self.channel.dispatch.next_due()
+        self.channel.events.run_timers()
     }
 
     /// Waits until the events that the channel has taken are pushed, at most for `limit`. Returns
     /// whether they are. Without lanes they always are. Those in outboxes may still wait there.
     pub fn flush(&self, limit: Duration) -> bool {
-        self.channel.dispatch.flush(Deadline::after(limit))
+        self.channel.events.flush(limit)
     }
 
     /// Checks all clients once, as the thread of the channel does regularly: clients that were
@@ -293,6 +337,3 @@ pub fn keep_order(config: &mut OrbConfig) {
 
 /// The name of a channel: its initial reference, its POA, and its name in a name server.
 const NAME: &str = "EventService";
-
-/// The longest time that a disconnection waits for pushes in progress.
-const PATIENCE: Duration = Duration::from_secs(5);

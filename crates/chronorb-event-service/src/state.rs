@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{SystemException, SystemExceptionKind};
-use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
+use chronorb_channel::{Clock, SubscribeError, Subscription};
+use chronorb_events::{FIRST_USER_TYPE, Filter, read_entries};
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Gate, PiMutex};
 
-use crate::channel::{ConnectionCounts, ConnectionId, Dispatch};
-use crate::clock::Clock;
-use crate::consumer::{ConsumerConnection, ConsumerRecord, Evict, RemoteConsumer};
+use crate::consumer::{
+    ConsumerConnection, ConsumerHandle, ConsumerOwner, ConsumerQueue, ConsumerRecord, OutboxSource,
+    RemoteConsumer, requests_ahead,
+};
 use crate::event::{Body, entry_of, event_of, header_of};
 use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
 use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
 use crate::observers::{Observers, Update};
-use crate::options::{ChannelOptions, UnpublishedPolicy};
+use crate::options::{ChannelOptions, QueueOptions, UnpublishedPolicy};
 use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_published};
 
 /// A channel.
@@ -27,13 +30,16 @@ pub(crate) struct Channel {
     pub(crate) options: ChannelOptions,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poas: Poas,
-    pub(crate) dispatch: Box<dyn Dispatch<Body>>,
+    /// Filters events, and has them pushed by lanes or by the threads that receive them.
+    pub(crate) events: chronorb_channel::Channel<Body>,
     /// The threads of the outboxes of each lane. There are none if consumers have no outboxes.
     outboxes: Box<[OutboxThread]>,
     pub(crate) clients: PiMutex<Clients>,
     pub(crate) observers: Observers,
-    /// Advances when the next timer may be due earlier, and at the end.
-    pub(crate) timers: Gate,
+    /// Advances when a consumer has no outbox, when one is to be told its end, and at the end.
+    pub(crate) links: Gate,
+    /// Consumers that are to be told their end.
+    pub(crate) farewells: PiMutex<Vec<PushConsumer>>,
     pub(crate) life: Gate,
     pub(crate) totals: Totals,
     /// The time at which the channel was made.
@@ -84,6 +90,23 @@ pub(crate) enum EndCause {
     Failure(SystemException),
     /// The client did not connect in time.
     Unused,
+    /// The client's queue overflowed, and that is its policy.
+    Overflow,
+}
+
+/// Counts of a connected consumer since it connected.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct ConnectionCounts {
+    /// The sets that were given to the consumer.
+    pub(crate) sets: u64,
+    /// The events in these sets.
+    pub(crate) events: u64,
+    /// The events that were lost.
+    pub(crate) lost: u64,
+    /// The events that wait.
+    pub(crate) queued: u64,
+    /// The waits for another period of its budget.
+    pub(crate) pauses: u64,
 }
 
 /// The connection error of a proxy.
@@ -104,7 +127,7 @@ impl Channel {
         options: ChannelOptions,
         clock: Arc<dyn Clock>,
         poas: Poas,
-        dispatch: Box<dyn Dispatch<Body>>,
+        events: chronorb_channel::Channel<Body>,
         outboxes: Box<[OutboxThread]>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
@@ -112,11 +135,12 @@ impl Channel {
             options,
             clock,
             poas,
-            dispatch,
+            events,
             outboxes,
             clients: PiMutex::default(),
             observers: Observers::default(),
-            timers: Gate::new(0),
+            links: Gate::new(0),
+            farewells: PiMutex::default(),
             life: Gate::new(RUNNING),
             totals: Totals::default(),
             this: this.clone(),
@@ -134,6 +158,7 @@ impl Channel {
         let activated = activate(number)?;
         let record = ConsumerRecord {
             made: self.clock.now(),
+            queue: None,
             connection: None,
         };
         clients.consumers.insert(number, record);
@@ -160,6 +185,26 @@ impl Channel {
         Ok(activated)
     }
 
+    /// Sets the queue of a consumer that is not connected yet.
+    pub(crate) fn set_queue(
+        &self,
+        number: u64,
+        queue: ConsumerQueue,
+    ) -> Result<(), ConnectFailure> {
+        let (limits, options) = (&self.options.limits, &queue.options);
+        if options.capacity == 0 || options.capacity > limits.queue || options.block > limits.block
+        {
+            return Err(BAD_PARAM.into());
+        }
+        let mut clients = self.clients.lock();
+        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
+        if record.connection.is_some() {
+            return Err(ConnectFailure::AlreadyConnected);
+        }
+        record.queue = Some(queue);
+        Ok(())
+    }
+
     pub(crate) fn connect_consumer(
         &self,
         number: u64,
@@ -167,49 +212,89 @@ impl Channel {
         qos: &ConsumerQOS<'_>,
     ) -> Result<(), ConnectFailure> {
         let consumer = consumer.ok_or(BAD_PARAM)?;
-        let (filter, program) = self.program(number, qos)?;
-        let leaves = program.leaves();
-        let program = Arc::new(program);
-        let owner: Weak<dyn Evict> = self.this.clone();
+        let filter = self.filter(number, qos)?;
+        let record = |clients: &Clients| {
+            let record = clients.consumers.get(&number).ok_or(GONE)?;
+            let is_taken = record.connection.is_some() && !self.options.consumer_reconnect;
+            if is_taken {
+                return Err(ConnectFailure::AlreadyConnected);
+            }
+            Ok(record.queue)
+        };
+        let queue = record(&self.clients.lock())?;
         let lane = self.lane_of(qos);
         let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
-        let consumer = RemoteConsumer::new(number, consumer, &self.options.peers, outboxes, owner)?;
-        let consumer = Arc::new(consumer);
+        let outboxes = outboxes.map(|(thread, limits)| OutboxSource {
+            thread: thread.clone(),
+            limits,
+        });
+        let owner: Weak<dyn ConsumerOwner> = self.this.clone();
+        let tells_losses = queue.is_some_and(|queue| queue.tells_losses);
+        // Waits for the consumer, so nothing is locked.
+        let peers = &self.options.peers;
+        let consumer = RemoteConsumer::new(number, consumer, peers, outboxes, tells_losses, owner)?;
+        let handle = ConsumerHandle(consumer.clone());
+
         let mut clients = self.clients.lock();
+        record(&clients)?;
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        let (id, before) = match &record.connection {
+        let (subscription, before) = match record.connection.take() {
             None => {
-                let id = self.dispatch.connect(lane, consumer.clone(), program);
-                (id, None)
+                let subscription = self.subscribe(lane, &filter, queue, handle);
+                (subscription.map_err(|error| refused(number, &error))?, None)
             }
-            Some(before) if self.options.consumer_reconnect => {
-                self.dispatch
-                    .reconnect(before.id, consumer.clone(), program);
-                (before.id, Some(before))
+            Some(mut before) => {
+                if let Err(error) = before.subscription.replace(&filter, handle) {
+                    record.connection = Some(before);
+                    return Err(refused(number, &error).into());
+                }
+                // What waits in its outbox goes with it.
+                let waiting = before.consumer.waiting() as u64;
+                let lost = before.consumer.lost.load(Ordering::Relaxed) + waiting;
+                self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+                (before.subscription, Some(before.is_gateway))
             }
-            Some(_) => return Err(ConnectFailure::AlreadyConnected),
         };
-        let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
-        let is_suspended = before.is_some_and(|before| before.is_suspended);
-        if let Some(before) = before {
-            let lost = before.consumer.lost.load(Ordering::Relaxed);
-            self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+        let is_observed = !qos.is_gateway || before == Some(false);
+        consumer.set_waker(subscription.waker());
+        if consumer.is_broken() {
+            self.links.advance();
         }
         record.connection = Some(ConsumerConnection {
-            id,
+            subscription,
             consumer,
-            leaves,
-            subscription: filter.to_string(),
+            filter: filter.to_string(),
             is_gateway: qos.is_gateway,
-            is_suspended,
         });
         if is_observed {
             self.observers.tell(|| clients.consumer_update());
         }
         drop(clients);
-        self.timers.advance();
         tell(Level::Info, "connected an event consumer", number, &filter);
         Ok(())
+    }
+
+    /// Subscribes a consumer to a lane, or to the threads that receive events.
+    fn subscribe(
+        &self,
+        lane: usize,
+        filter: &Filter,
+        queue: Option<ConsumerQueue>,
+        consumer: ConsumerHandle,
+    ) -> Result<Subscription<Body>, SubscribeError> {
+        let options = &self.options;
+        let subscription = self.events.subscribe(filter.clone());
+        let has_lanes = !options.lanes.is_empty() || options.outboxes.is_some();
+        if !has_lanes && queue.is_none() {
+            return subscription.call_inline(lane, consumer);
+        }
+        let before = |limits| QueueOptions::before(limits, requests_ahead(limits));
+        let of_lane = || options.lanes.get(lane).map(|lane| lane.queue);
+        let queue = queue.map(|queue| queue.options);
+        let queue = queue.or_else(|| options.outboxes.map(before));
+        let queue = queue.or_else(of_lane).unwrap_or_default();
+        let subscription = subscription.queue(queue.capacity, queue.overflow);
+        subscription.block_for(queue.block).call_on(lane, consumer)
     }
 
     /// The lane of a consumer: the first number of its dependencies that is not 0, from 1.
@@ -221,26 +306,16 @@ impl Channel {
         lane.min(last)
     }
 
-    /// Reads and compiles a subscription.
-    fn program(
-        &self,
-        number: u64,
-        qos: &ConsumerQOS<'_>,
-    ) -> Result<(Filter, Program), SystemException> {
+    /// Reads a subscription.
+    fn filter(&self, number: u64, qos: &ConsumerQOS<'_>) -> Result<Filter, SystemException> {
         let limits = &self.options.limits.subscription;
         // Each node has at most three entries, so more are too many without being read.
         let most = limits.nodes.saturating_mul(3) + 1;
         let entries: Vec<_> = (qos.dependencies.iter().take(most))
             .map(|dependency| entry_of(&dependency.event.header))
             .collect();
-        let program = read_entries(&entries, self.options.notation, limits).and_then(|filter| {
-            let program = Program::compile(&filter, self.options.rules, limits)?;
-            Ok((filter, program))
-        });
-        program.map_err(|error| {
-            tell(Level::Warn, "refused an event subscription", number, &error);
-            BAD_PARAM
-        })
+        let filter = read_entries(&entries, self.options.notation, limits);
+        filter.map_err(|error| refused(number, &error.into()))
     }
 
     pub(crate) fn connect_supplier(
@@ -298,7 +373,7 @@ impl Channel {
                 unpublished += 1;
                 continue;
             }
-            self.dispatch.push(&event_of(event));
+            self.events.push(&event_of(event));
         }
         supplier.count(events.len(), unpublished);
         let received = events.len() as u64;
@@ -312,16 +387,13 @@ impl Channel {
     ) -> Result<(), SystemException> {
         let mut clients = self.clients.lock();
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if let Some(connection) = &mut record.connection {
-            connection.is_suspended = suspended;
+        if let Some(connection) = &record.connection {
             if suspended {
-                self.dispatch.suspend(connection.id);
+                connection.subscription.suspend();
             } else {
-                self.dispatch.resume(connection.id);
+                connection.subscription.resume();
             }
         }
-        drop(clients);
-        self.timers.advance();
         Ok(())
     }
 
@@ -339,36 +411,37 @@ impl Channel {
         drop(clients);
         deactivate(&self.poas.consumers, number);
         if let Some(connection) = connection {
-            self.disconnect(&connection);
-            if cause == EndCause::Request && self.options.disconnect_callbacks {
+            let consumer = connection.consumer.clone();
+            self.disconnect(connection, cause != EndCause::Request);
+            if cause == EndCause::Overflow {
+                // The thread of a lane does not wait for the consumer.
+                self.farewells.lock().push(consumer.check.clone());
+                self.links.advance();
+            } else if cause == EndCause::Request && self.options.disconnect_callbacks {
                 // The client has asked for its end, so it does not matter whether it is reached.
-                let _ = connection.consumer.check.disconnect_push_consumer();
+                let _ = consumer.check.disconnect_push_consumer();
             }
         }
         self.tell_end("disconnected an event consumer", number, cause);
         Ok(())
     }
 
-    /// Ends the connection of a consumer, and keeps its counts.
-    fn disconnect(&self, connection: &ConsumerConnection) {
-        let counts = self.counts(connection.id, &connection.consumer);
-        self.dispatch.disconnect(connection.id);
-        self.totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
-        self.totals
-            .events
-            .fetch_add(counts.events, Ordering::Relaxed);
-        self.totals.lost.fetch_add(counts.lost, Ordering::Relaxed);
-    }
-
-    /// Returns the counts of a consumer. Events of failed pushes are lost, and not delivered.
-    pub(crate) fn counts(&self, id: ConnectionId, consumer: &RemoteConsumer) -> ConnectionCounts {
-        let mut counts = self.dispatch.counts(id).unwrap_or_default();
-        let failed = consumer.lost.load(Ordering::Relaxed);
-        let (waiting, dropped) = consumer.outbox_counts();
-        counts.events = counts.events.saturating_sub(failed + dropped);
-        counts.lost += failed + dropped;
-        counts.queued += waiting;
-        counts
+    /// Ends the connection of a consumer, and keeps its counts. Events that wait are lost, if the
+    /// consumer `would_take` them.
+    fn disconnect(&self, connection: ConsumerConnection, would_take: bool) {
+        let ConsumerConnection {
+            subscription,
+            consumer,
+            ..
+        } = connection;
+        let counts = counts(&subscription, &consumer);
+        subscription.disconnect_within(PATIENCE);
+        let totals = &self.totals;
+        totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
+        totals.events.fetch_add(counts.events, Ordering::Relaxed);
+        let waiting = if would_take { counts.queued } else { 0 };
+        let lost = counts.lost + waiting;
+        totals.lost.fetch_add(lost, Ordering::Relaxed);
     }
 
     /// Ends the proxy of a supplier.
@@ -400,6 +473,10 @@ impl Channel {
         match cause {
             EndCause::Request => tell(Level::Info, text, number, &"it asked for that"),
             EndCause::Unused => tell(Level::Info, text, number, &"it did not connect"),
+            EndCause::Overflow => {
+                self.totals.evicted.fetch_add(1, Ordering::Relaxed);
+                tell(Level::Warn, text, number, &"its queue has overflowed");
+            }
             EndCause::Failure(exception) => {
                 self.totals.evicted.fetch_add(1, Ordering::Relaxed);
                 tell(Level::Warn, text, number, &exception);
@@ -432,9 +509,10 @@ impl Channel {
         }
         // All calls are under way at the same time, so clients that hang share one time limit.
         let mut pending = Vec::new();
-        for connection in consumers.values().filter_map(|it| it.connection.as_ref()) {
-            self.disconnect(connection);
-            pending.push(connection.consumer.check.begin_disconnect_push_consumer());
+        for connection in consumers.into_values().filter_map(|it| it.connection) {
+            let consumer = connection.consumer.clone();
+            self.disconnect(connection, true);
+            pending.push(consumer.check.begin_disconnect_push_consumer());
         }
         for connection in suppliers.values().filter_map(|it| it.connection.as_ref()) {
             let reference = connection.reference.as_ref();
@@ -445,8 +523,8 @@ impl Channel {
             let _ = call.wait();
         }
         self.life.set(DESTROYED);
-        self.dispatch.stop();
-        self.timers.advance();
+        self.events.close();
+        self.links.advance();
         tell(Level::Info, "destroyed an event channel", 0, &"");
         Ok(())
     }
@@ -457,16 +535,45 @@ impl Channel {
     pub(crate) fn stop(&self) {
         // A channel that was destroyed stays so.
         let _ = self.life.compare_set(RUNNING, STOPPED);
-        self.dispatch.stop();
+        self.events.close();
         self.observers.clear();
-        self.timers.advance();
+        self.links.advance();
     }
 }
 
-impl Evict for Channel {
+impl ConsumerOwner for Channel {
     fn evict_consumer(&self, number: u64, cause: SystemException) {
         // Another thread may have ended it.
         let _ = self.end_consumer(number, EndCause::Failure(cause));
+    }
+
+    fn drop_consumer(&self, number: u64) {
+        // At the end of the channel its consumers are told otherwise.
+        if self.life.get() == RUNNING {
+            let _ = self.end_consumer(number, EndCause::Overflow);
+        }
+    }
+
+    fn reopen_outboxes(&self) {
+        self.links.advance();
+    }
+}
+
+/// Returns the counts of a consumer. Each event that passed its filter was taken by its connection,
+/// is lost, or waits.
+pub(crate) fn counts(
+    subscription: &Subscription<Body>,
+    consumer: &RemoteConsumer,
+) -> ConnectionCounts {
+    let status = subscription.status();
+    let failed = consumer.lost.load(Ordering::Relaxed);
+    let waiting = consumer.waiting() as u64;
+    ConnectionCounts {
+        sets: status.sets,
+        events: status.events.saturating_sub(failed + waiting),
+        lost: status.lost + failed,
+        queued: status.queued as u64 + waiting,
+        pauses: status.pauses,
     }
 }
 
@@ -489,7 +596,7 @@ impl Clients {
             .values()
             .filter_map(|it| it.connection.as_ref());
         let observed = connections.filter(|connection| !connection.is_gateway);
-        let leaves = observed.flat_map(|connection| connection.leaves.iter().copied());
+        let leaves = observed.flat_map(|connection| connection.subscription.leaves());
         Update::Consumers(merged(leaves))
     }
 
@@ -545,6 +652,20 @@ fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::D
         limit: Limit::PEER,
     });
 }
+
+/// The exception of a subscription that is refused, for this reason.
+fn refused(number: u64, error: &SubscribeError) -> SystemException {
+    tell(Level::Warn, "refused an event subscription", number, error);
+    match error {
+        SubscribeError::Closed => GONE,
+        SubscribeError::TooMany { .. } => TOO_MANY,
+        _ => BAD_PARAM,
+    }
+}
+
+/// The longest time that a disconnection waits for pushes in progress: a consumer may call another
+/// process that disconnects it, and wait for the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The system exception of an operation of the POA.
 pub(crate) fn no_resources<E>(_: E) -> SystemException {

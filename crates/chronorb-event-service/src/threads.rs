@@ -6,25 +6,70 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb::{Object, SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Monotonic, SpawnError, Thread, ThreadBuilder};
+use chronorb_rt::{Deadline, SpawnError, Thread, ThreadBuilder};
 
+use crate::consumer::{RemoteConsumer, STALLED};
 use crate::failure::GONE;
-use crate::state::{Channel, EndCause, RUNNING};
+use crate::state::{Channel, EndCause, RUNNING, counts};
 
-/// Starts the thread that fires timers, by the clock of the system.
-pub(crate) fn start_timers(channel: Arc<Channel>) -> Result<Thread<()>, SpawnError> {
-    ThreadBuilder::new("events.timers").spawn(move || {
+/// Starts the thread that opens outboxes again, and tells consumers their end.
+pub(crate) fn start_links(channel: Arc<Channel>) -> Result<Thread<()>, SpawnError> {
+    ThreadBuilder::new("events.links").spawn(move || {
+        let mut retries = HashMap::new();
         while channel.life.get() == RUNNING {
-            let seen = channel.timers.get();
-            let deadline = match channel.dispatch.next_due() {
-                Some(due) => Deadline::at(Monotonic::from_nanos(due)),
-                None => Deadline::after(IDLE),
-            };
-            if channel.timers.wait_while(seen, deadline) == seen {
-                channel.dispatch.expire();
-            }
+            let seen = channel.links.get();
+            tell_ends(&channel);
+            retries = reopen_outboxes(&channel, &retries);
+            let next = retries.values().copied().reduce(Deadline::min);
+            channel
+                .links
+                .wait_while(seen, next.unwrap_or_else(|| Deadline::after(IDLE)));
         }
     })
+}
+
+/// Tells consumers their end that the thread of a lane has disconnected.
+fn tell_ends(channel: &Channel) {
+    let consumers = std::mem::take(&mut *channel.farewells.lock());
+    // All calls are under way at the same time, so consumers that hang share one time limit.
+    let pending = consumers
+        .iter()
+        .map(|it| it.begin_disconnect_push_consumer());
+    let pending: Vec<_> = pending.collect();
+    for call in pending.into_iter().flatten() {
+        // A consumer that is not reached is disconnected all the same.
+        let _ = call.wait();
+    }
+}
+
+/// Opens the outboxes of consumers whose retry is due. Returns the next retries, by consumer.
+///
+/// A connection that is lost is opened again at once. One that was refused is due after a while,
+/// and each refusal counts as a failure.
+fn reopen_outboxes(channel: &Channel, retries: &HashMap<u64, Deadline>) -> HashMap<u64, Deadline> {
+    let after = channel.options.peers.check_period.unwrap_or(RETRY);
+    let clients = channel.clients.lock();
+    let connections = clients.consumers.iter().filter_map(|(number, record)| {
+        let connection = record.connection.as_ref()?;
+        Some((*number, connection.consumer.clone()))
+    });
+    let broken: Vec<_> = connections.filter(|(_, it)| it.is_broken()).collect();
+    drop(clients);
+    let mut next = HashMap::new();
+    for (number, consumer) in broken {
+        let was_refused = consumer.failures.load(Ordering::Relaxed) > 0;
+        let first = was_refused.then(|| Deadline::after(after));
+        let retry = retries.get(&number).copied().or(first);
+        if let Some(retry) = retry.filter(|retry| !retry.has_passed()) {
+            next.insert(number, retry);
+            continue;
+        }
+        consumer.reopen();
+        if consumer.is_broken() {
+            next.insert(number, Deadline::after(after));
+        }
+    }
+    next
 }
 
 /// Starts the thread that checks clients with this period.
@@ -40,8 +85,10 @@ pub(crate) fn start_checks(
     })
 }
 
-/// The longest wait of the timers' thread between two looks at the timers.
+/// The longest wait of the thread for outboxes while there is nothing to do.
 const IDLE: Duration = Duration::from_secs(3600);
+/// The time between two attempts to reach a consumer, if clients are not checked.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The time after which a proxy that was never connected ends.
 const UNUSED_NS: u64 = 600_000_000_000;
@@ -51,6 +98,16 @@ const UNUSED_NS: u64 = 600_000_000_000;
 pub(crate) struct Checks {
     /// The number of sets or events of each client at the last check.
     activity: HashMap<u64, u64>,
+}
+
+/// The clients that a check is concerned with.
+#[derive(Default)]
+struct Survey {
+    asked: Vec<CheckTarget>,
+    /// Consumers that take nothing.
+    stalled: Vec<Arc<RemoteConsumer>>,
+    /// Proxies that were not connected in time, and whether they are those of consumers.
+    unused: Vec<(u64, bool)>,
 }
 
 /// A client that is to be asked whether it exists.
@@ -64,11 +121,14 @@ impl Checks {
     /// Asks clients that were idle since the last check, or have failed, whether they exist, and
     /// disconnects those that do not, or have failed too often.
     pub(crate) fn run(&mut self, channel: &Channel) {
-        let (asked, unused) = self.survey(channel);
-        for (number, is_consumer) in unused {
+        let survey = self.survey(channel);
+        for (number, is_consumer) in survey.unused {
             end(channel, number, is_consumer, EndCause::Unused);
         }
-        for client in asked {
+        for consumer in survey.stalled {
+            consumer.failed(STALLED);
+        }
+        for client in survey.asked {
             if channel.life.get() != RUNNING {
                 return;
             }
@@ -81,11 +141,14 @@ impl Checks {
         }
     }
 
-    /// Returns the clients to ask, and the proxies that were not connected in time.
-    fn survey(&mut self, channel: &Channel) -> (Vec<CheckTarget>, Vec<(u64, bool)>) {
+    fn survey(&mut self, channel: &Channel) -> Survey {
         let now = channel.clock.now();
         let is_old = |made: u64| now.saturating_sub(made) >= UNUSED_NS;
-        let (mut asked, mut unused) = (Vec::new(), Vec::new());
+        let Survey {
+            mut asked,
+            mut stalled,
+            mut unused,
+        } = Survey::default();
         let before = std::mem::take(&mut self.activity);
         let clients = channel.clients.lock();
         for (&number, record) in &clients.consumers {
@@ -95,15 +158,23 @@ impl Checks {
                 }
                 continue;
             };
-            let counts = channel.counts(connection.id, &connection.consumer);
+            let consumer = &connection.consumer;
+            if consumer.is_stalled() {
+                stalled.push(consumer.clone());
+                continue;
+            }
+            if consumer.is_broken() {
+                continue;
+            }
+            let counts = counts(&connection.subscription, consumer);
             self.activity.insert(number, counts.events);
-            let has_failed = connection.consumer.failures.load(Ordering::Relaxed) > 0;
+            let has_failed = consumer.failures.load(Ordering::Relaxed) > 0;
             if !has_failed && before.get(&number) != Some(&counts.events) {
                 continue;
             }
             asked.push(CheckTarget {
                 number,
-                object: connection.consumer.check.as_object().clone(),
+                object: consumer.check.as_object().clone(),
                 is_consumer: true,
             });
         }
@@ -126,7 +197,11 @@ impl Checks {
                 });
             }
         }
-        (asked, unused)
+        Survey {
+            asked,
+            stalled,
+            unused,
+        }
     }
 }
 

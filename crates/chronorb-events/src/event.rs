@@ -10,6 +10,9 @@ pub const TIMEOUT: i32 = 4;
 pub const INTERVAL_TIMEOUT: i32 = 5;
 /// The type of the event of a deadline timer.
 pub const DEADLINE_TIMEOUT: i32 = 6;
+/// The type of the event that tells a consumer how many events it has lost. TAO's channel has no
+/// such event, and does not use the number.
+pub const EVENTS_LOST: i32 = 15;
 /// The first type that applications may use. Types from 1 to 15 are reserved.
 pub const FIRST_USER_TYPE: i32 = 16;
 

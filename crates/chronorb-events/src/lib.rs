@@ -49,8 +49,8 @@ mod text;
 pub use entries::{Entry, Notation, read_entries, write_entries};
 pub use error::{Limits, SubscriptionError};
 pub use event::{
-    ANY_SOURCE, ANY_TYPE, DEADLINE_TIMEOUT, Event, FIRST_USER_TYPE, Header, INTERVAL_TIMEOUT,
-    TIMEOUT,
+    ANY_SOURCE, ANY_TYPE, DEADLINE_TIMEOUT, EVENTS_LOST, Event, FIRST_USER_TYPE, Header,
+    INTERVAL_TIMEOUT, TIMEOUT,
 };
 pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};

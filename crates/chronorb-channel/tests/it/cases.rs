@@ -10,10 +10,18 @@ use chronorb_events::{DEADLINE_TIMEOUT, INTERVAL_TIMEOUT};
 
 use crate::support::{Note, Notes, TestClock, headers, one, stepped};
 
-/// A consumer that is served by a lane or takes its events itself.
+/// A consumer that is called, or takes its events itself.
 enum TestConsumer {
-    Lane(Subscription<u64>, Notes),
+    Called(Subscription<u64>, Notes),
     Stream(EventStream<u64>),
+}
+
+/// A way that takes any filter.
+#[derive(Clone, Copy)]
+enum TestWay {
+    Lane,
+    Inline,
+    Stream,
 }
 
 /// A channel with one consumer.
@@ -25,16 +33,22 @@ struct Site {
 
 impl Site {
     /// One site for each way that takes any filter.
-    fn each(filter: &Filter) -> [Self; 2] {
-        [true, false].map(|by_lane| {
+    fn each(filter: &Filter) -> [Self; 3] {
+        [TestWay::Lane, TestWay::Inline, TestWay::Stream].map(|way| {
             let (channel, clock) = stepped(1);
             let subscription = channel.subscribe(filter.clone());
-            let served = if by_lane {
-                let notes = Notes::default();
-                let subscription = subscription.call_on(0, notes.clone());
-                TestConsumer::Lane(subscription.expect("it is a lane"), notes)
-            } else {
-                TestConsumer::Stream(subscription.stream().expect("it is a filter"))
+            let notes = Notes::default();
+            let called = match way {
+                TestWay::Lane => Some(subscription.call_on(0, notes.clone())),
+                TestWay::Inline => Some(subscription.call_inline(0, notes.clone())),
+                TestWay::Stream => None,
+            };
+            let served = match called {
+                Some(called) => TestConsumer::Called(called.expect("it is a lane"), notes),
+                None => {
+                    let stream = channel.subscribe(filter.clone()).stream();
+                    TestConsumer::Stream(stream.expect("it is a filter"))
+                }
             };
             Self {
                 channel,
@@ -56,7 +70,7 @@ impl Site {
 
     fn take(&mut self) -> Vec<Note> {
         match &mut self.served {
-            TestConsumer::Lane(_, notes) => {
+            TestConsumer::Called(_, notes) => {
                 self.channel.step(0);
                 notes.take()
             }
@@ -69,8 +83,8 @@ impl Site {
 
     fn suspend(&self, is_suspended: bool) {
         match (&self.served, is_suspended) {
-            (TestConsumer::Lane(subscription, _), true) => subscription.suspend(),
-            (TestConsumer::Lane(subscription, _), false) => subscription.resume(),
+            (TestConsumer::Called(subscription, _), true) => subscription.suspend(),
+            (TestConsumer::Called(subscription, _), false) => subscription.resume(),
             (TestConsumer::Stream(stream), true) => stream.suspend(),
             (TestConsumer::Stream(stream), false) => stream.resume(),
         }

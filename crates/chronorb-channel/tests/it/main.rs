@@ -6,5 +6,7 @@ mod cases;
 mod ends;
 mod order;
 mod overflow;
+mod ready;
+mod replace;
 mod support;
 mod threads;

@@ -18,6 +18,10 @@ impl TestClock {
     pub(crate) fn set(&self, milliseconds: u64) {
         self.0.store(milliseconds * 1_000_000, Ordering::SeqCst);
     }
+
+    pub(crate) fn advance(&self, milliseconds: u64) {
+        self.0.fetch_add(milliseconds * 1_000_000, Ordering::SeqCst);
+    }
 }
 
 impl Clock for TestClock {

@@ -90,6 +90,8 @@ pub(crate) enum EventsError {
     NotChannel,
     #[error("the channel is not chronorb's: it does not tell its state")]
     NotMonitored,
+    #[error("the channel is not chronorb's: its consumers have no queues")]
+    NoQueues,
     #[error("the channel returned no object")]
     Nil,
     #[error("the channel refuses the connection: {0}")]

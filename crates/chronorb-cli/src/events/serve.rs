@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chronorb_event_service::{
     ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions, Notation, PeerPolicy,
-    Rules, UnpublishedPolicy, keep_order,
+    QueueOptions, Rules, UnpublishedPolicy, keep_order,
 };
 use chronorb_orb::outbox::OutboxLimits;
 use chronorb_orb::rtcorba::Priority;
@@ -59,10 +59,27 @@ struct OptionArguments {
     #[arg(long = "lane", value_name = "PRIORITY", value_parser = priority)]
     lanes: Vec<Priority>,
 
-    /// Let so many events wait for a consumer that is too slow, and then drop the oldest. Without
-    /// it a push waits for the consumer's connection, up to --push-timeout.
+    /// Let so many events wait for a consumer that is too slow, and then drop the oldest, unless it
+    /// states its own queue. Without it a push waits for the consumer's connection, up to
+    /// --push-timeout.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     outbox: Option<u32>,
+
+    /// The most events that wait for a consumer of a lane, without --outbox. Then the oldest is
+    /// dropped. A consumer can state its own queue.
+    #[arg(long, value_name = "N", default_value_t = 256,
+          value_parser = value_parser!(u32).range(1..=1_000_000))]
+    queue: u32,
+
+    /// The greatest queue that a consumer may state.
+    #[arg(long, value_name = "N", default_value_t = 4096,
+          value_parser = value_parser!(u32).range(0..=1_000_000))]
+    max_queue: u32,
+
+    /// The longest time for which a consumer may make suppliers wait, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0,
+          value_parser = value_parser!(u64).range(0..=60_000))]
+    max_block: u64,
 
     /// Drop events that their supplier did not publish.
     #[arg(long)]
@@ -121,6 +138,16 @@ enum RuleChoice {
 }
 
 impl OptionArguments {
+    fn lane(&self, priority: Priority) -> LaneOptions {
+        LaneOptions {
+            priority: Some(priority),
+            queue: QueueOptions {
+                capacity: self.queue as usize,
+                ..QueueOptions::default()
+            },
+        }
+    }
+
     fn options(&self) -> ChannelOptions {
         ChannelOptions {
             notation: match self.notation {
@@ -139,7 +166,7 @@ impl OptionArguments {
             consumer_reconnect: self.consumer_reconnect,
             supplier_reconnect: self.supplier_reconnect,
             disconnect_callbacks: self.disconnect_callbacks,
-            lanes: self.lanes.iter().copied().map(lane).collect(),
+            lanes: self.lanes.iter().map(|lane| self.lane(*lane)).collect(),
             outboxes: self.outbox.map(|requests| OutboxLimits {
                 requests: requests as usize,
                 ..OutboxLimits::default()
@@ -156,6 +183,8 @@ impl OptionArguments {
             limits: ChannelLimits {
                 consumers: self.max_consumers,
                 suppliers: self.max_suppliers,
+                queue: self.max_queue as usize,
+                block: Duration::from_millis(self.max_block),
                 ..ChannelLimits::default()
             },
         }
@@ -165,13 +194,6 @@ impl OptionArguments {
 fn priority(text: &str) -> Result<Priority, String> {
     let number = text.parse().ok().and_then(Priority::new);
     number.ok_or_else(|| "a priority is a number from 0 to 32767".to_owned())
-}
-
-fn lane(priority: Priority) -> LaneOptions {
-    LaneOptions {
-        priority: Some(priority),
-        ..LaneOptions::default()
-    }
 }
 
 /// Serves until a signal, or until the channel is destroyed.

@@ -51,6 +51,7 @@ fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
             "events": it.events,
             "lost": it.lost,
             "queued": it.queued,
+            "pauses": it.pauses,
             "failures": it.failures,
             "last_error": it.last_error,
         })

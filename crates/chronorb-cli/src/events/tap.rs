@@ -5,6 +5,9 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use chronorb_event_service::idl::chronorb_events::{
+    OverflowPolicy, QueueQOS, QueuedProxyPushSupplier, SetQueueError,
+};
 use chronorb_event_service::idl::rtec_event_channel_admin::{
     ConnectPushConsumerError, ConsumerQOS, Dependency, ProxyPushSupplier,
 };
@@ -13,10 +16,10 @@ use chronorb_event_service::idl::rtec_event_comm::{
     PushConsumerSkeleton, RtecEventData,
 };
 use chronorb_event_service::keep_order;
-use chronorb_events::{Entry, Filter, write_entries};
+use chronorb_events::{EVENTS_LOST, Entry, Filter, write_entries};
 use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
 use chronorb_rt::ThreadBuilder;
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 
 use super::channel::{ChannelArguments, EventsError, RemoteChannel};
@@ -37,6 +40,18 @@ pub(crate) struct TapArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     lane: i32,
 
+    /// Let so many events wait in the channel for this consumer, and print how many it loses.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    queue: Option<u32>,
+
+    /// The policy for events that find the queue full.
+    #[arg(long, value_enum, default_value_t = OverflowChoice::Oldest, requires = "queue")]
+    overflow: OverflowChoice,
+
+    /// The longest wait of a supplier with --overflow block, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0, requires = "queue")]
+    block: u64,
+
     /// End after so many sets of events.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -49,6 +64,39 @@ pub(crate) struct TapArguments {
     /// one of an address of this one [default: a free port of iiop://127.0.0.1].
     #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
     listen: Vec<Endpoints>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OverflowChoice {
+    /// The oldest event in the queue is lost.
+    Oldest,
+    /// The new event is lost.
+    Newest,
+    /// The event of the same source and type is replaced, else the oldest is lost.
+    Latest,
+    /// The supplier waits for the time of --block, and then the new event is lost.
+    Block,
+    /// This consumer is disconnected.
+    Disconnect,
+}
+
+impl TapArguments {
+    /// The queue that the consumer states.
+    fn queue(&self) -> Option<QueueQOS> {
+        let overflow = match self.overflow {
+            OverflowChoice::Oldest => OverflowPolicy::DropOldest,
+            OverflowChoice::Newest => OverflowPolicy::DropNewest,
+            OverflowChoice::Latest => OverflowPolicy::LatestByKey,
+            OverflowChoice::Block => OverflowPolicy::Block,
+            OverflowChoice::Disconnect => OverflowPolicy::Disconnect,
+        };
+        Some(QueueQOS {
+            capacity: self.queue?,
+            overflow,
+            block: self.block.saturating_mul(10_000),
+            tells_losses: true,
+        })
+    }
 }
 
 /// The end of the events, or a set of them.
@@ -86,6 +134,7 @@ impl PushConsumerOwnedServant for Tap {
 /// Prints events until the end.
 pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), EventsError> {
     let remote = RemoteChannel::connect(&arguments.channel, calling_config(&config))?;
+    let queue = arguments.queue();
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
     keep_order(&mut config);
     if config.real_time == RealTimeMode::Preferred {
@@ -106,7 +155,8 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
         .map_err(|_| INACTIVE)?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let consumer = PushConsumer::unchecked_narrow(&object);
-    let proxy = connect(&remote, &consumer, &arguments.filter, arguments.lane)?;
+    let (filter, lane) = (&arguments.filter, arguments.lane);
+    let proxy = connect(&remote, &consumer, filter, lane, queue.as_ref())?;
     let printer = Printer {
         received,
         lost,
@@ -138,12 +188,21 @@ fn connect(
     consumer: &PushConsumer,
     filter: &Filter,
     lane: i32,
+    queue: Option<&QueueQOS>,
 ) -> Result<ProxyPushSupplier, EventsError> {
     let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
     let admin = remote.channel.for_consumers().map_err(failed)?;
     let admin = admin.ok_or(EventsError::Nil)?;
     let proxy = admin.obtain_push_supplier().map_err(failed)?;
     let proxy = proxy.ok_or(EventsError::Nil)?;
+    if let Some(queue) = queue {
+        let queued = QueuedProxyPushSupplier::narrow(proxy.as_object()).map_err(failed)?;
+        let queued = queued.ok_or(EventsError::NoQueues)?;
+        queued.set_queue(queue).map_err(|error| match error {
+            SetQueueError::System(exception) => failed(exception),
+            error => EventsError::Refused(error.to_string()),
+        })?;
+    }
     let dependencies: Vec<_> = (write_entries(filter).iter())
         .map(|entry| dependency(entry, lane))
         .collect();
@@ -218,6 +277,16 @@ impl Printer {
                 writeln!(out, "({more} sets lost, because the output is too slow)")?;
             }
         }
+        if let Some(number) = lost_in_channel(set) {
+            return if self.json {
+                writeln!(out, "{}", json!({ "lost_events": number }))
+            } else {
+                writeln!(
+                    out,
+                    "({number} events lost, because this consumer is too slow)"
+                )
+            };
+        }
         if self.json {
             let events: Vec<_> = set.iter().map(as_json).collect();
             writeln!(out, "{}", json!({ "events": events }))?;
@@ -227,6 +296,13 @@ impl Printer {
         }
         out.flush()
     }
+}
+
+/// Returns the number of events that the channel tells as lost.
+fn lost_in_channel(set: &[EventBuf]) -> Option<u64> {
+    let [event] = set else { return None };
+    let is_loss = event.header.source == 0 && event.header.r#type == EVENTS_LOST;
+    is_loss.then(|| event.data.any_value.extract().ok())?
 }
 
 /// Returns the payload as text, if it can be read.
@@ -296,6 +372,7 @@ Examples:
   chronorb events tap
   chronorb events tap --filter '10:20 + 11:20 | silence 500ms'
   chronorb events tap --channel corbaloc:iiop:10.0.0.1:2812/EventService --listen iiop://10.0.0.2:0
+  chronorb events tap --queue 16 --overflow latest
   chronorb events tap --count 100 --json | jq -c '.events[] | [.source, .type]'
 
 Exit status: 0 when all went well, 1 when something failed or the channel has disconnected the

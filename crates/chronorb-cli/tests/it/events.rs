@@ -150,10 +150,13 @@ fn lanes_and_outboxes_deliver_the_same() {
     let options = ["--lane", "100", "--lane", "0", "--outbox", "8"];
     let channel = Channel::start(&options);
     let first = channel.tap(&["--lane", "1", "--count", "1"]);
+    let queued = channel.tap(&["--queue", "2", "--overflow", "latest", "--count", "1"]);
     let last = channel.tap(&["--filter", "20 + 21", "--count", "1"]);
     channel.push("21", "");
     channel.push("20", "");
-    assert_eq!(first.finish(), (Some(0), "1:21\n".into(), String::new()));
+    for tap in [first, queued] {
+        assert_eq!(tap.finish(), (Some(0), "1:21\n".into(), String::new()));
+    }
     assert_eq!(
         last.finish(),
         (Some(0), "1:21 + 1:20\n".into(), String::new())

@@ -6,6 +6,7 @@ mod lifecycle;
 mod multicast;
 mod observers;
 mod outboxes;
+mod overload;
 mod peers;
 mod statistics;
 mod support;

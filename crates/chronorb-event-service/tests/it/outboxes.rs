@@ -12,7 +12,9 @@ use chronorb_event_service::{ChannelOptions, LaneOptions, PeerPolicy};
 use chronorb_events::{Filter, write_entries};
 use chronorb_rt::{Deadline, Gate};
 
-use crate::support::{Clients, Fixture, LONG, connect, data, event, orb};
+use crate::support::{
+    Clients, ConsumerProcess, Fixture, LONG, connect, data, endpoint, event, orb,
+};
 
 const EVENTS: u32 = 40;
 
@@ -109,7 +111,7 @@ fn a_stuck_consumer_loses_its_own_events_only() {
         let state = f.state_of(site.number).unwrap();
         assert!(state.lost > 0, "its buffers have an end");
         assert_eq!(state.queued, 4);
-        assert_eq!(state.events + state.lost, u64::from(EVENTS));
+        assert_eq!(state.events + state.lost + 4, u64::from(EVENTS));
         site.stuck.open.set(1);
         let deadline = Deadline::after(LONG);
         while site.stuck.taken.get() < EVENTS - state.lost as u32 {
@@ -124,7 +126,7 @@ fn a_stuck_consumer_loses_its_own_events_only() {
 
 #[test]
 fn a_consumer_that_stays_stuck_is_disconnected() {
-    // Each event that finds no room is late at once.
+    // Each event that waits is late at once.
     let site = Site::new(0, Duration::from_nanos(1));
     let f = &site.f;
     let supplier = f.supplier(&[(1, 20)]);
@@ -135,8 +137,13 @@ fn a_consumer_that_stays_stuck_is_disconnected() {
         supplier.proxy.push(&[large]).unwrap();
         f.expect(1);
     }
+    assert!(f.state_of(site.number).is_some());
+    f.service.check_clients();
+    f.service.check_clients();
     assert!(f.state_of(site.number).is_none());
-    assert_eq!(f.service.statistics().evicted, 1);
+    let statistics = f.service.statistics();
+    assert_eq!(statistics.evicted, 1);
+    assert_eq!(statistics.delivered + statistics.lost, u64::from(EVENTS));
 }
 
 #[test]
@@ -161,4 +168,50 @@ fn one_encoding_serves_all_consumers() {
             assert_eq!(payloads, [vec![], vec![1], vec![9; 9]]);
         }
     }
+}
+
+#[test]
+fn an_outbox_is_opened_again_when_the_process_is_back() {
+    let options = ChannelOptions {
+        outboxes: Some(OutboxLimits::default()),
+        peers: PeerPolicy {
+            failures: u32::MAX,
+            ..PeerPolicy::default()
+        },
+        ..ChannelOptions::default()
+    };
+    let f = Fixture::new(Clients::Remote, options);
+    let endpoint = endpoint("reopened");
+    let first = ConsumerProcess::start(&endpoint, 1);
+    let text = first.texts[0].clone();
+    let consumer = PushConsumer::unchecked_narrow(&f.client.string_to_object(&text).unwrap());
+    let (proxy, number) = f.proxy_supplier();
+    connect(&proxy, Some(&consumer), &write_entries(&Filter::Everything)).unwrap();
+    let supplier = f.supplier(&[(1, 20)]);
+    f.push(&supplier, &[(1, 20)]);
+    assert_eq!(first.recorders[0].sets(1), [[(1, 20)]]);
+    drop(first);
+
+    // It is lost when its connection ends, which the channel learns by a push at the latest.
+    let deadline = Deadline::after(LONG);
+    let mut pushed = 1;
+    while f.state_of(number).unwrap().failures == 0 {
+        f.push(&supplier, &[(1, 21)]);
+        pushed += 1;
+        assert!(!deadline.has_passed());
+    }
+    f.push(&supplier, &[(1, 30), (1, 31)]);
+    let second = ConsumerProcess::start(&endpoint, 1);
+    assert_eq!(second.texts, [text]);
+    // The channel tries again by itself, and what has waited follows.
+    let sets = second.recorders[0].sets(2);
+    let rest = &sets[sets.len() - 2..];
+    assert_eq!(rest, [[(1, 30)], [(1, 31)]]);
+    let state = f.state_of(number).unwrap();
+    assert_eq!(state.events + state.lost, pushed + 2);
+    f.push(&supplier, &[(1, 32)]);
+    assert_eq!(
+        second.recorders[0].sets(sets.len() + 1).last(),
+        Some(&vec![(1, 32)])
+    );
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use chronorb::config::OrbConfig;
 use chronorb::data::{Any, AnyBuf};
 use chronorb::outbox::OutboxLimits;
+use chronorb::poa::{IdAssignment, Lifespan, ObjectId, Policy};
 use chronorb::prelude::*;
 use chronorb::transport::multicast::MulticastOptions;
 use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
@@ -196,10 +197,17 @@ impl Fixture {
     /// Waits until the channel has taken so many events more.
     pub(crate) fn expect(&self, events: u64) {
         let all = self.pushed.fetch_add(events, Ordering::Relaxed) + events;
-        while self.service.statistics().received < all {
+        self.wait_for_received(all);
+        assert!(self.service.flush(LONG), "the lanes work");
+    }
+
+    /// Waits until the channel has taken so many events in all.
+    pub(crate) fn wait_for_received(&self, events: u64) {
+        let deadline = Deadline::after(LONG);
+        while self.service.statistics().received < events {
+            assert!(!deadline.has_passed(), "an event has not arrived");
             thread::yield_now();
         }
-        assert!(self.service.flush(LONG), "the lanes work");
     }
 
     /// Sets the time, and fires each timer at its time.
@@ -251,6 +259,57 @@ pub(crate) fn orb() -> Orb {
     keep_order(&mut config);
     config.multicast = MulticastOptions::parse("interface=lo&ttl=0").unwrap();
     Orb::with_config(config).unwrap()
+}
+
+/// Consumers in an ORB of their own, whose references stay valid when it is gone.
+pub(crate) struct ConsumerProcess {
+    orb: Orb,
+    pub(crate) recorders: Vec<Arc<Recorder>>,
+    pub(crate) texts: Vec<String>,
+}
+
+/// An endpoint of this test that no other process takes.
+pub(crate) fn endpoint(test: &str) -> String {
+    let name = format!("chronorb-events-{test}-{}", std::process::id());
+    format!("uiop://{}", std::env::temp_dir().join(name).display())
+}
+
+impl ConsumerProcess {
+    pub(crate) fn start(endpoint: &str, consumers: u32) -> Self {
+        let arguments = ["p", "-ORBListenEndpoints", endpoint];
+        let mut arguments = arguments.map(str::to_owned).to_vec();
+        let mut config = OrbConfig::read(&mut arguments).unwrap();
+        keep_order(&mut config);
+        let orb = Orb::with_config(config).unwrap();
+        let root = orb.root_poa().unwrap();
+        let policies = [
+            Policy::Lifespan(Lifespan::Persistent),
+            Policy::IdAssignment(IdAssignment::User),
+        ];
+        let poa = root.create_poa("Consumers", Some(root.manager()), &policies);
+        let poa = poa.unwrap();
+        let (mut recorders, mut texts) = (Vec::new(), Vec::new());
+        for number in 0..consumers {
+            let recorder = Arc::new(Recorder::default());
+            let id = ObjectId::from(number.to_string().as_str());
+            let skeleton = PushConsumerSkeleton::from_arc(recorder.clone());
+            poa.activate_object_with_id(id.clone(), skeleton).unwrap();
+            texts.push(orb.object_to_string(&poa.id_to_reference(&id).unwrap()));
+            recorders.push(recorder);
+        }
+        root.manager().activate().unwrap();
+        Self {
+            orb,
+            recorders,
+            texts,
+        }
+    }
+}
+
+impl Drop for ConsumerProcess {
+    fn drop(&mut self) {
+        self.orb.shutdown(true).unwrap();
+    }
 }
 
 /// A connected consumer.
@@ -391,6 +450,30 @@ pub(crate) fn connect(
     connect_as(proxy, consumer, entries, false)
 }
 
+/// Connects a consumer to a lane.
+pub(crate) fn connect_on(
+    proxy: &ProxyPushSupplier,
+    consumer: &PushConsumer,
+    entries: &[Entry],
+    lane: i32,
+) {
+    let dependencies = dependencies(entries, lane);
+    let qos = ConsumerQOS {
+        dependencies: &dependencies,
+        is_gateway: false,
+    };
+    proxy.connect_push_consumer(Some(consumer), &qos).unwrap();
+}
+
+fn dependencies(entries: &[Entry], rt_info: i32) -> Vec<Dependency<'static>> {
+    let dependency = |entry: &Entry| {
+        let mut event = event(entry.source, entry.event_type);
+        event.header.creation_time = entry.time;
+        Dependency { event, rt_info }
+    };
+    entries.iter().map(dependency).collect()
+}
+
 /// Connects a consumer that may be a gateway.
 pub(crate) fn connect_as(
     proxy: &ProxyPushSupplier,
@@ -398,12 +481,7 @@ pub(crate) fn connect_as(
     entries: &[Entry],
     is_gateway: bool,
 ) -> Result<(), ConnectPushConsumerError> {
-    let dependency = |entry: &Entry| {
-        let mut event = event(entry.source, entry.event_type);
-        event.header.creation_time = entry.time;
-        Dependency { event, rt_info: 0 }
-    };
-    let dependencies: Vec<_> = entries.iter().map(dependency).collect();
+    let dependencies = dependencies(entries, 0);
     let qos = ConsumerQOS {
         dependencies: &dependencies,
         is_gateway,

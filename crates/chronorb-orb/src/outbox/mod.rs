@@ -33,7 +33,7 @@ mod thread;
 mod waiting;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_cdr::CdrError;
@@ -95,6 +95,8 @@ struct OutboxInner {
     state: PiMutex<OutboxState>,
     /// Advances when there may be room, while threads wait for it.
     room: Gate,
+    /// Called when there may be room, after [`Outbox::has_room`] has found none.
+    on_room: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 struct OutboxState {
@@ -109,6 +111,8 @@ struct OutboxState {
     stalled: Monotonic,
     /// The threads that wait for room.
     waiters: u32,
+    /// Whether the owner is to be called when there may be room.
+    wants_call: bool,
     has_ended: bool,
 }
 
@@ -154,6 +158,27 @@ impl Outbox {
             }
             state = inner.wait(state, until);
         }
+    }
+
+    /// Whether fewer requests wait than may, and fewer octets of bodies than `octets`. Then
+    /// [`put`](Self::put) loses nothing unless the bound of octets is exceeded by the new body. An
+    /// outbox that has ended has room, so that its owner learns of the end.
+    ///
+    /// After `false`, the function of [`on_room`](Self::on_room) is called when there may be room.
+    pub fn has_room(&self, octets: usize) -> bool {
+        let mut state = self.inner.state.lock();
+        let is_full = state.waiting.len() >= self.limits.requests.max(1)
+            || state.waiting.len() > 0 && state.waiting.octets() >= octets;
+        state.wants_call = is_full && !state.has_ended;
+        !state.wants_call
+    }
+
+    /// Sets the function that is called, by the thread of the outbox, when there may be room after
+    /// [`has_room`](Self::has_room) has found none. The function does not wait. Only the first
+    /// one counts.
+    pub fn on_room(&self, call: impl Fn() + Send + Sync + 'static) {
+        // A second function is dropped.
+        let _ = self.inner.on_room.set(Box::new(call));
     }
 
     /// The form that the text of bodies must have for this target.
@@ -209,12 +234,14 @@ impl OutboxInner {
             lost: 0,
             stalled: Monotonic::now(),
             waiters: 0,
+            wants_call: false,
             has_ended: false,
         };
         Self {
             path,
             state: PiMutex::new(state),
             room: Gate::new(0),
+            on_room: OnceLock::new(),
         }
     }
 
@@ -226,7 +253,7 @@ impl OutboxInner {
         if is_over || state.push(&self.path).is_err() {
             self.end(state);
         } else {
-            self.announce_room(&state);
+            self.announce_room(state);
         }
     }
 
@@ -252,8 +279,7 @@ impl OutboxInner {
         let lost = state.waiting.clear();
         state.sent_of_first = 0;
         state.lost += lost;
-        self.announce_room(&state);
-        drop(state);
+        self.announce_room(state);
         if is_first {
             self.path.close();
         }
@@ -263,9 +289,15 @@ impl OutboxInner {
         SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST)
     }
 
-    fn announce_room(&self, state: &OutboxState) {
-        if state.waiters > 0 {
+    fn announce_room(&self, mut state: PiMutexGuard<'_, OutboxState>) {
+        let has_waiters = state.waiters > 0;
+        let wants_call = std::mem::take(&mut state.wants_call);
+        drop(state);
+        if has_waiters {
             self.room.advance();
+        }
+        if wants_call && let Some(call) = self.on_room.get() {
+            call();
         }
     }
 }

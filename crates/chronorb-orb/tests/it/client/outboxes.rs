@@ -16,6 +16,8 @@ use chronorb_orb::{
 
 use chronorb_orb::rtcorba::Priority;
 
+use chronorb_rt::{Deadline, Gate};
+
 use crate::support::adapters::until;
 use crate::support::raw_server::object_at;
 use crate::support::{PATIENCE, add, orb, orb_with, served};
@@ -245,6 +247,29 @@ fn a_stuck_peer_loses_its_newest_requests() {
     assert_eq!(stuck.put(5), Ok(Delivery::Sent));
     assert_eq!(stuck.read(1), [5]);
     assert_eq!(stuck.outbox.status().lost, 2);
+}
+
+#[test]
+fn an_owner_is_called_when_there_is_room_again() {
+    let mut stuck = Stuck::new(limits(2, OutboxOverflow::DropNewest));
+    let calls = Arc::new(Gate::new(0));
+    let its = calls.clone();
+    stuck.outbox.on_room(move || its.advance());
+    assert!(stuck.outbox.has_room(usize::MAX));
+    let before = stuck.fill();
+    assert!(stuck.outbox.has_room(usize::MAX), "one waits of two");
+    assert!(!stuck.outbox.has_room(1), "its octets are the bound");
+    assert_eq!(stuck.put(1), Ok(Delivery::Waits));
+    assert!(!stuck.outbox.has_room(usize::MAX));
+    stuck.read(before + 1);
+    loop {
+        let seen = calls.get();
+        if stuck.outbox.has_room(1) {
+            break;
+        }
+        assert_ne!(calls.wait_while(seen, Deadline::after(PATIENCE)), seen);
+    }
+    assert_eq!(stuck.outbox.status().lost, 0);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! The state of the groups and timers of one subscription.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use chronorb_events::{Event, Lane, Program, SubscriptionId};
+
+use crate::consumer::Body;
+
+/// The state of the groups and timers of one subscription.
+pub(crate) struct Correlation<B> {
+    lane: Lane<B>,
+    id: SubscriptionId,
+    is_suspended: bool,
+    resumed: u64,
+}
+
+/// The suspension of a subscription, as its owner wants it.
+#[derive(Debug, Default)]
+pub(crate) struct Suspension {
+    is_suspended: AtomicBool,
+    /// The time of the last resumption in nanoseconds, at least 1; 0 before the first one.
+    resumed: AtomicU64,
+}
+
+impl Suspension {
+    pub(crate) fn suspend(&self) {
+        self.is_suspended.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn resume(&self, now: u64) {
+        if self.is_suspended.swap(false, Ordering::AcqRel) {
+            self.resumed.store(now.max(1), Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.is_suspended.load(Ordering::Relaxed)
+    }
+}
+
+impl<B: Body> Correlation<B> {
+    /// The state of a subscription whose timers count from now.
+    pub(crate) fn new(program: &Arc<Program>, now: u64) -> Self {
+        let mut lane = Lane::new();
+        let id = lane.subscribe(program.clone(), 0, now);
+        Self {
+            lane,
+            id,
+            is_suspended: false,
+            resumed: 0,
+        }
+    }
+
+    /// Filters an event, and gives each set that is delivered to `deliver`.
+    pub(crate) fn filter(
+        &mut self,
+        event: &Event<B>,
+        now: u64,
+        suspension: &Suspension,
+        mut deliver: impl FnMut(&[Event<B>]),
+    ) {
+        if !self.follow(suspension) {
+            self.lane.push(event, now, |_, set| deliver(set));
+        }
+    }
+
+    /// Fires the timers that are due. Returns the time of the next one.
+    pub(crate) fn expire(
+        &mut self,
+        now: u64,
+        suspension: &Suspension,
+        mut deliver: impl FnMut(&[Event<B>]),
+    ) -> Option<u64> {
+        self.follow(suspension);
+        self.lane.expire(now, |_, set| deliver(set));
+        self.lane.next_due()
+    }
+
+    /// The time of the next timer.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.lane.next_due()
+    }
+
+    /// Suspends or resumes the subscription as its owner wants. Returns whether it is suspended.
+    fn follow(&mut self, suspension: &Suspension) -> bool {
+        let resumed = suspension.resumed.load(Ordering::Acquire);
+        if resumed != self.resumed {
+            // Deadlines begin anew even if nothing has happened since the suspension.
+            self.resumed = resumed;
+            self.is_suspended = false;
+            self.lane.suspend(self.id);
+            self.lane.resume(self.id, resumed);
+        }
+        if suspension.is_suspended() && !self.is_suspended {
+            self.is_suspended = true;
+            self.lane.suspend(self.id);
+        }
+        self.is_suspended
+    }
+}
