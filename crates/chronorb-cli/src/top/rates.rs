@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chronorb_orb::monitor::{Report, Strategy};
-use chronorb_orb::rtcorba::Priority;
+use chronorb_orb::rtcorba::{LaneOrder, Priority};
 use chronorb_orb::{Activity, LaneSnapshot, OperationSnapshot, ThreadSnapshot};
 use chronorb_rt::Scheduling;
 use serde::Serialize;
@@ -69,6 +69,7 @@ pub(super) struct LaneView {
     pub(super) is_lane: bool,
     pub(super) priority: Option<Priority>,
     pub(super) scheduling: Scheduling,
+    pub(super) order: LaneOrder,
     pub(super) endpoints: Vec<String>,
     pub(super) connections: usize,
     pub(super) seats: u32,
@@ -77,6 +78,8 @@ pub(super) struct LaneView {
     pub(super) queued: u32,
     pub(super) requests_per_s: f64,
     pub(super) refused_per_s: f64,
+    /// The requests that were refused since the lane was made.
+    pub(super) refused: u64,
     pub(super) buffered_per_s: f64,
     pub(super) borrowed_per_s: f64,
     pub(super) p50_us: Option<f64>,
@@ -219,6 +222,7 @@ impl LaneView {
             is_lane: true,
             priority: after.priority,
             scheduling: after.scheduling,
+            order: after.order,
             endpoints: after.endpoints.clone(),
             connections: after.connections,
             seats: after.seats,
@@ -226,6 +230,7 @@ impl LaneView {
             queued: after.queued,
             requests_per_s: rate(|lane| lane.served),
             refused_per_s: rate(|lane| lane.refused),
+            refused: after.refused,
             buffered_per_s: rate(|lane| lane.buffered),
             borrowed_per_s: rate(|lane| lane.borrowed),
             p50_us: times.quantile_us(0.5),

@@ -2,6 +2,7 @@
 
 use chronorb_orb::Activity;
 use chronorb_orb::monitor::Strategy;
+use chronorb_orb::rtcorba::LaneOrder;
 use chronorb_rt::{Policy, Scheduling};
 
 use super::rates::{LaneView, OperationView, OrbView, ThreadView};
@@ -222,7 +223,7 @@ impl Columns {
             let lengths = lanes.iter().map(|lane| text(lane).chars().count());
             lengths.max().unwrap_or(0)
         };
-        let name = longest(|lane| lane.name.clone()).clamp("LANE".len(), 9);
+        let name = longest(title).clamp("LANE".len(), 12);
         let left = width.saturating_sub(name + FIXED).max(LEAST_ENDPOINT);
         Self {
             name,
@@ -268,7 +269,7 @@ impl Columns {
             Look::Title,
             format!(
                 "{:<width$}",
-                cut(&plain(&lane.name), self.name),
+                cut(&plain(&title(lane)), self.name),
                 width = self.name
             ),
         )
@@ -301,6 +302,14 @@ impl Columns {
                 times[2]
             ),
         )
+    }
+}
+
+/// Returns the name of a lane, and the order of its requests if that is not the order of arrival.
+fn title(lane: &LaneView) -> String {
+    match lane.order {
+        LaneOrder::Fifo => lane.name.clone(),
+        order => format!("{} {}", lane.name, order.name()),
     }
 }
 
@@ -413,6 +422,14 @@ mod tests {
                 "  monitor quotes                         80 other   0-1      monitoring",
             ]
         );
+    }
+
+    #[test]
+    fn the_order_of_a_lane_stands_behind_its_name() {
+        let mut view = view();
+        view.lanes[0].order = LaneOrder::Urgency;
+        let text = shown(&view, 100);
+        assert!(text[4].starts_with("1:0 muf "), "{}", text[4]);
     }
 
     #[test]
