@@ -53,7 +53,11 @@ fn parse(text: &str, included: &str) -> Result<Schedule, ()> {
 
 fn check_lock(lock: &LockFile) {
     let again = LockFile::parse("fuzz.rt.lock", &lock.to_string());
-    assert_eq!(again.as_ref().ok(), Some(lock), "a lock file changed on its way");
+    assert_eq!(
+        again.as_ref().ok(),
+        Some(lock),
+        "a lock file changed on its way"
+    );
 }
 
 fn check_assignment(schedule: &Schedule, assignment: &Assignment) {
