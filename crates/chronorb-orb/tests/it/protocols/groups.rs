@@ -175,9 +175,8 @@ fn an_object_may_be_a_member_before_it_is_active() {
     root.activate_object_with_id(id, ears.member("later"))
         .expect("the id is the POA's");
     tell(&group(&client, &url), "in time").expect("it is sent");
-    // The first one may be late and yet in time.
+    // The first one may be late and yet in time, also after the second one: two threads serve them.
     while ears.next().text != "in time" {}
-    ears.assert_silence();
 }
 
 #[test]
