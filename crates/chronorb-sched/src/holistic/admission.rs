@@ -95,8 +95,8 @@ pub enum StepOwner {
 ///     Transaction::new(period, vec![Step::new(0, cost, priority)])
 /// };
 /// let mut control = AdmissionControl::new(vec![Resource::default()], vec![task(30, 100, 1)])?;
-/// let video = control.admit(&[task(20, 50, 2)])?;
-/// let Err(AdmissionError::Late(shortfall)) = control.admit(&[task(20, 50, 3)]) else {
+/// let video = control.admit(&[task(20, 60, 2)])?;
+/// let Err(AdmissionError::Late(shortfall)) = control.admit(&[task(20, 70, 3)]) else {
 ///     panic!("the third one has no room");
 /// };
 /// // The transaction from the start would end after 110, and its deadline is 100.
@@ -105,7 +105,7 @@ pub enum StepOwner {
 /// // It would fit with 3/4 of the execution time.
 /// assert_eq!(shortfall.costs, 750_000);
 /// assert!(control.release(video));
-/// assert!(control.admit(&[task(20, 50, 3)]).is_ok());
+/// assert!(control.admit(&[task(20, 70, 3)]).is_ok());
 /// # Ok::<(), AdmissionError>(())
 /// ```
 #[derive(Debug)]
