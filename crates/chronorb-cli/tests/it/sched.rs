@@ -319,9 +319,7 @@ fn check_refuses_links_that_an_orb_would_refuse_at_its_start() {
     let rate = rate.as_u64().expect("a rate that fits");
     for (rate, code) in [(rate, 0), (rate - 1, 1)] {
         let text = NARROW.replace("1 Mbit", &format!("{rate} bit"));
-        fs::write(&file, text).expect("there is room");
-        let checked = sched("check", &file, &[]);
-        assert_eq!(checked.status.code(), Some(code), "{}", stdout(&checked));
+        assert_check_ends_with(code, &file, &text);
     }
 }
 
@@ -338,10 +336,15 @@ fn check_tells_the_cost_of_a_packet_that_processors_have_time_for() {
     let cost = cost.as_u64().expect("a cost that fits");
     for (cost, code) in [(cost, 0), (cost + 1, 1)] {
         let text = busy.replace("\"1 ms\"", &format!("\"{cost} ns\""));
-        fs::write(&file, text).expect("there is room");
-        let checked = sched("check", &file, &[]);
-        assert_eq!(checked.status.code(), Some(code), "{}", stdout(&checked));
+        assert_check_ends_with(code, &file, &text);
     }
+}
+
+/// Asserts the exit status of `check` for a schedule, which it writes to a file.
+fn assert_check_ends_with(code: i32, file: &Path, schedule: &str) {
+    fs::write(file, schedule).expect("there is room");
+    let checked = sched("check", file, &[]);
+    assert_eq!(checked.status.code(), Some(code), "{}", stdout(&checked));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// A recording of the events of one processor, from [`begin`](Self::begin) to [`end`](Self::end).
 ///
-/// It is an instance of its own in tracefs, so other tracers are not disturbed. A recording that a
-/// killed process has left behind is replaced.
+/// It has its own instance in tracefs and does not change the settings of other tracers. It replaces
+/// a recording that a killed process has left behind.
 #[derive(Debug)]
 pub(super) struct EventTrace {
     instance: PathBuf,

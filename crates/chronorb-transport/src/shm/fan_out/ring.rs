@@ -11,7 +11,7 @@
 //! it reads the note, and the thread writes the note before it reads the number of messages, each
 //! with a full fence between. So at least one of them observes the other (Dekker).
 //!
-//! What a cursor reads is checked: any values at all end in wrong octets, a count of losses, or
+//! A cursor checks what it reads. Arbitrary values lead to wrong octets, a count of losses, or
 //! [`BadPublisher`]. Memory that is mapped for reading alone is only read by relaxed loads, with
 //! fences behind them.
 
