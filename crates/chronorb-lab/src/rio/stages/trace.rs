@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// A recording of the events of one processor, from [`begin`](Self::begin) to [`end`](Self::end).
 ///
-/// It has its own instance in tracefs and does not change the settings of other tracers. It replaces
-/// a recording that a killed process has left behind.
+/// It has its own instance in tracefs and changes no settings of other tracers. It replaces a
+/// recording that a killed process has left behind.
 #[derive(Debug)]
 pub(super) struct EventTrace {
     instance: PathBuf,
