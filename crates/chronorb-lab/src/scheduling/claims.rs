@@ -4,6 +4,7 @@ use chronorb_report::stats::quantile;
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
+use super::hops;
 use super::look_up::SchedulerLookUps;
 use super::one_lane;
 use super::outcome::SchedulingOutcome;
@@ -49,6 +50,9 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     }
     if !outcome.overruns.is_empty() {
         claims.extend(contains_overruns(outcome));
+    }
+    if !outcome.hops.is_empty() {
+        claims.extend(hops::claims(outcome));
     }
     if !outcome.one_lane.is_empty() {
         claims.extend(one_lane::claims(outcome));
@@ -334,6 +338,7 @@ pub(super) mod tests {
             recomputed: recomputed(),
             segments: Some(segments()),
             static_service: static_service(),
+            hops: hops::tests::rows(),
             one_lane: one_lane::tests::rows(),
         }
     }
@@ -434,7 +439,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 19]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 22]);
     }
 
     #[test]
@@ -490,7 +495,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18] {
+        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18, 19, 20, 21] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }
