@@ -160,15 +160,16 @@ fn simulated_within(bounds: &BoundFigures) -> Claim {
 
 fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim {
     let claim = "No response on lanes exceeds the analysed one by more than the stolen time and \
-                 the doctor's latencies of the same run";
+                 the doctor's latencies of the same run, and the lateness of its own call";
     let sum = |of: fn(&super::BoundRow) -> u64| bounds.tasks.iter().map(of).sum::<u64>();
     let (jobs, above) = (sum(|row| row.jobs), sum(|row| row.above));
-    let unexplained = sum(|row| row.unexplained);
+    let [late, unexplained] = [sum(|row| row.called_late), sum(|row| row.unexplained)];
     let measured = format!(
-        "{} of {} jobs above, {} of them by less than the disturbance, {unexplained} by more",
+        "{} of {} jobs above, {} of them by less than the disturbance, {late} called late by their \
+         client, {unexplained} by more",
         units::count(above),
         units::count(jobs),
-        units::count(above - unexplained),
+        units::count(above - late - unexplained),
     );
     let judged = outcome.real_time && jobs > 0;
     Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
@@ -464,15 +465,13 @@ pub(super) mod tests {
     fn a_response_above_the_analysis_is_a_miss() {
         let mut outcome = outcome();
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
-        (row.above, row.unexplained) = (3, 1);
+        (row.above, row.called_late, row.unexplained) = (3, 1, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
         assert_eq!(verdicts(&outcome)[11..13], [Verdict::Missed; 2]);
         let claim = &outcome.claims()[12];
-        assert!(
-            claim
-                .measured
-                .ends_with("2 of them by less than the disturbance, 1 by more")
-        );
+        assert!(claim.measured.ends_with(
+            "1 of them by less than the disturbance, 1 called late by their client, 1 by more"
+        ));
     }
 
     #[test]

@@ -7,8 +7,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_sched::{Task, Time};
 
 use super::client::{CLIENT, JobTime, ReleaseOrder, ReleaseSpec, ReleasedJobs, TaskJobs};
-use super::hops::{RELAY, RelaySpec, RelayTarget};
-use super::overrun::{OVERRUN_SERVER, OverrunServer};
+use super::servers::{OVERRUN_SERVER, OverrunServer, RELAY, RelaySpec, RelayTarget};
 use super::sets::nanos;
 use crate::bench::{
     Cpus, Model, ObjectReferences, ObjectSpec, Placement, PoolSpec, SERVER, ServantSpec,

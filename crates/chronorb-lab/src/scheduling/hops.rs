@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use chronorb::prelude::*;
 use chronorb_report::{Axis, Chart, Mark, Series, Table, Unit, units};
 use chronorb_sched::{Task, Time};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::SchedulingPlan;
 use super::fleet::{HopOptions, LaneFleet, LaneRun};
 use super::one_lane::{self, OFFSETS_US, US};
 use super::outcome::SchedulingOutcome;
 use crate::Claim;
-use crate::bench::work::find;
-use crate::bench::{Model, ObjectReferences, PoolSpec, serve, start_orb};
 use crate::error::LabError;
-use crate::idl::lab::{Work, WorkServant, WorkSkeleton};
-use crate::process;
 use crate::watch::Watch;
 
 /// The jobs of a frame whose calls go through a relay, or to the server directly.
@@ -150,78 +145,6 @@ pub(super) fn measure(
     Ok(real_time)
 }
 
-/// A relay: the options of its ORB, its pool, and the objects that it calls.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct RelaySpec {
-    pub(super) options: Vec<String>,
-    pub(super) pool: PoolSpec,
-    pub(super) targets: Vec<RelayTarget>,
-}
-
-/// An object that a relay calls for an object of its own.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct RelayTarget {
-    /// The name of the relay's object.
-    pub(super) name: String,
-    pub(super) reference: String,
-    pub(super) model: Model,
-}
-
-/// Runs the relay of an order.
-pub(crate) fn relay_main(order: &str) -> Result<(), LabError> {
-    let spec: RelaySpec = process::order(order)?;
-    let orb = start_orb(&spec.options)?;
-    let serving = spec.offer(&orb)?;
-    serve(&orb, &serving)
-}
-
-impl RelaySpec {
-    fn offer(&self, orb: &Orb) -> Result<ObjectReferences, LabError> {
-        let root = orb.root_poa().map_err(LabError::work(OFFERING))?;
-        let pool = self.pool.make(orb).map_err(LabError::work(OFFERING))?;
-        let mut serving = ObjectReferences::new();
-        for target in &self.targets {
-            let relay = Relay(find(orb, None, &target.reference)?);
-            let policies = [Policy::Threadpool(pool), target.model.policy()];
-            let poa = root.create_poa(&target.name, Some(root.manager()), &policies);
-            let poa = poa.map_err(LabError::work(OFFERING))?;
-            let object = poa.serve(WorkSkeleton::new(relay));
-            let object = object.map_err(LabError::work(OFFERING))?;
-            serving.insert(target.name.clone(), orb.object_to_string(&object));
-        }
-        let active = root.manager().activate();
-        active.map_err(LabError::work(OFFERING))?;
-        Ok(serving)
-    }
-}
-
-/// The servant that has another object do its work.
-struct Relay(Work);
-
-impl WorkServant for Relay {
-    fn cube(&self, _call: &Call<'_>, value: u8, steps: u32) -> Result<i32, SystemException> {
-        self.0.cube(value, steps)
-    }
-
-    fn work_until(
-        &self,
-        _call: &Call<'_>,
-        until_ns: u64,
-        compute_us: u32,
-        rest_us: u32,
-    ) -> Result<u32, SystemException> {
-        self.0.work_until(until_ns, compute_us, rest_us)
-    }
-
-    fn occupy(&self, _call: &Call<'_>, length_us: u32) -> Result<(), SystemException> {
-        self.0.occupy(length_us)
-    }
-
-    fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<u64, SystemException> {
-        self.0.compute(cpu_us)
-    }
-}
-
 /// The jobs and the missed deadlines of a trial, all and over the relay.
 fn sums(rows: &[HopRow], trial: &HopTrial) -> [u64; 3] {
     let is_of = |row: &&HopRow| row.lanes == trial.lanes && row.clocks == trial.clocks;
@@ -330,9 +253,6 @@ const TRIALS: [HopTrial; 6] = [
 ];
 /// The number of trials.
 pub(super) const COUNT: u32 = TRIALS.len() as u32;
-/// The part of a process that is a relay.
-pub(crate) const RELAY: &str = "scheduling-relay";
-const OFFERING: &str = "offering the objects of the relay";
 
 #[cfg(test)]
 pub(super) mod tests {

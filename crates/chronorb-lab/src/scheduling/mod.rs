@@ -5,7 +5,8 @@
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
 //! look-up and of the queues of lanes. It has an operation exceed its budget under each policy for
 //! overruns, and serves one lane by arrival and by deadlines. Deadlines travel over two calls, with
-//! clocks that are apart. It measures the scheduling service of TAO, distributable threads, and the static scheduling service.
+//! clocks that are apart. It measures the scheduling service of TAO, distributable threads, and the
+//! static scheduling service.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -26,6 +27,7 @@ mod plan;
 mod queue;
 mod recompute;
 mod report;
+mod servers;
 mod sets;
 mod static_service;
 mod tables;
@@ -39,18 +41,17 @@ use crate::watch::Watch;
 pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
 pub use hops::HopRow;
-pub(crate) use hops::{RELAY, relay_main};
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
 pub use look_up::{SchedulerLookUps, TableLookUps};
 pub use one_lane::OneLaneRow;
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
 pub use overrun::OverrunRow;
-pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
 pub use plan::{SchedulingPart, SchedulingPlan};
 pub(crate) use queue::{QUEUES, queues_main};
 pub use queue::{QueueFigures, QueueRow};
 pub use recompute::RecomputeRow;
+pub(crate) use servers::{OVERRUN_SERVER, RELAY, overrun_server_main, relay_main};
 pub use static_service::StaticServiceRow;
 pub use threads::{CancellationRow, SegmentCostRow, SegmentFigures};
 

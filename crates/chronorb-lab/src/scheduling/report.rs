@@ -352,6 +352,7 @@ fn bound_table(bounds: &BoundFigures, set: &str) -> Table {
         cells.extend([
             sum(|row| row.jobs),
             sum(|row| row.above),
+            sum(|row| row.called_late),
             sum(|row| row.unexplained),
         ]);
         (rows[0].task.clone(), cells)
@@ -502,7 +503,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
         notes.push(format!(
             "Response times: {} runs of {} for each set, and each first release. The analysis adds \
              the p99 latency of calls to an idle server as jitter, and twice the processor time of \
-             a call to each job, for a preemption and its end.{}",
+             a call to each job, for a preemption and its end. The client notes when it calls: a \
+             job that it calls late, because its threads share a processor and wake together, has \
+             that time too.{}",
             plan.rounds,
             units::setting(plan.run),
             costs.collect::<String>(),
@@ -570,7 +573,7 @@ fn nanos(time: u64) -> String {
 
 const LEAD: &str = "Whether calls keep their deadlines: by analysis, by simulation in virtual \
      time, and on the lanes of an ORB.";
-const BOUND_COLUMNS: [&str; 9] = [
+const BOUND_COLUMNS: [&str; 10] = [
     "deadline",
     "analysed",
     "together: simulated",
@@ -579,6 +582,7 @@ const BOUND_COLUMNS: [&str; 9] = [
     "measured",
     "jobs",
     "above",
+    "called late",
     "unexplained",
 ];
 
