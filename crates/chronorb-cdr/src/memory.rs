@@ -13,8 +13,8 @@ use crate::{Bounds, CdrError, Char, LongDouble, TypeCode, copied};
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
 ///
-/// The memory of decoded values that cannot be views of the frame. It is allocated when the arena is
-/// made, and never grows: a full arena returns [`CdrError::ArenaFull`]. Values live until
+/// The memory of decoded values that cannot be views of the frame. It is allocated when the arena
+/// is made, and never grows: a full arena returns [`CdrError::ArenaFull`]. Values live until
 /// [`reset`](Self::reset), which no reference can survive.
 ///
 /// An arena belongs to one thread at a time.
