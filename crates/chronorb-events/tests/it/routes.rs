@@ -114,7 +114,10 @@ fn masks_that_reject_an_event_cost_no_candidate() {
     };
     let ones: Vec<_> = (0..100).filter(|number| number % 10 == 1).collect();
     assert_eq!(candidates(&routes, 1, 21), ones);
-    assert_eq!(candidates(&routes, 0x11, 0x40), [&ones[..], &[100]].concat());
+    assert_eq!(
+        candidates(&routes, 0x11, 0x40),
+        [&ones[..], &[100]].concat()
+    );
     assert_eq!(candidates(&routes, 0xf, 20), [101]);
     assert_eq!(candidates(&routes, 0xf, 0).len(), 102);
     for number in 0..100 {
