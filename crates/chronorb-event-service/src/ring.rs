@@ -3,7 +3,7 @@
 //! An [`EventRing`] is one consumer of a channel, and publishes its events in a ring. Readers join
 //! it by the path of a socket, and each has a cursor of its own. A set of events is encoded once
 //! and written once, however many readers there are. A reader that is too slow loses events, and is
-//! told their number. It delays nobody.
+//! told their number. The channel and other readers do not wait for it.
 
 use std::fmt;
 use std::fs;
@@ -66,7 +66,7 @@ use crate::idl::rtec_event_comm::{
 /// # }
 /// ```
 pub struct EventRing {
-    shared: Arc<RingShared>,
+    shared: Arc<RingState>,
     path: PathBuf,
     proxy: ProxyPushSupplier,
     poa: Poa,
@@ -143,7 +143,7 @@ pub enum RingError {
 }
 
 /// The part of a ring that its consumer and its acceptor share.
-struct RingShared {
+struct RingState {
     output: PiMutex<RingOutput>,
     sets: AtomicU64,
     lost: AtomicU64,
@@ -176,7 +176,7 @@ impl EventRing {
     ) -> Result<Self, RingError> {
         let publisher = Publisher::create(options.size)?;
         let offer = publisher.offer();
-        let shared = Arc::new(RingShared {
+        let shared = Arc::new(RingState {
             output: PiMutex::new(RingOutput {
                 publisher,
                 most: options.size.octets as usize,
@@ -292,7 +292,7 @@ impl fmt::Debug for EventRing {
     }
 }
 
-impl PushConsumerOwnedServant for RingShared {
+impl PushConsumerOwnedServant for RingState {
     fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
         let RingOutput {
             publisher,
@@ -325,7 +325,7 @@ impl PushConsumerOwnedServant for RingShared {
 struct Acceptor {
     listener: UnixListener,
     offer: FanOutOffer,
-    shared: Arc<RingShared>,
+    shared: Arc<RingState>,
     most: usize,
     /// The sockets of present readers, which show them that the publisher lives.
     sockets: Vec<UnixStream>,
@@ -390,8 +390,8 @@ impl EventRingReader {
     /// Joins a ring by the path of its socket. It begins with the next event.
     ///
     /// # Errors
-    /// [`RingError::Socket`] if there is no ring; [`RingError::Ring`] if it has too many readers, or
-    /// what it offers is none.
+    /// [`RingError::Socket`] if there is no ring; [`RingError::Ring`] if it has too many readers,
+    /// or if the socket offers none.
     pub fn join(path: &Path) -> Result<Self, RingError> {
         let socket = UnixStream::connect(path)?;
         Ok(Self::of(Reader::receive(socket.into())?))
@@ -405,8 +405,9 @@ impl EventRingReader {
         }
     }
 
-    /// Gives the next delivery to `consume`, after a wait for it of at most `limit`. Returns whether
-    /// there was one. With [`Duration::ZERO`] it only polls, and costs the publisher nothing.
+    /// Gives the next delivery to `consume`, after a wait for it of at most `limit`. Returns
+    /// whether there was one. With [`Duration::ZERO`] it only polls, and costs the publisher
+    /// nothing.
     ///
     /// # Errors
     /// [`FanOutError::Ended`] after the last event, or if the publisher has ended;
@@ -428,8 +429,8 @@ impl EventRingReader {
         }
         match next {
             None => return Ok(false),
-            Some(Copied::Lost(number)) => consume(RingDelivery::LostSets(number)),
-            Some(Copied::Set) => {
+            Some(RingItem::Lost(number)) => consume(RingDelivery::LostSets(number)),
+            Some(RingItem::Set) => {
                 arena.reset();
                 let decoder = Decoder::new(room, 0, Endian::NATIVE, arena);
                 let set = decoder.with_text(TEXT).read_seq::<Event<'_>>()?;
@@ -456,19 +457,19 @@ impl fmt::Debug for EventRingReader {
 }
 
 /// The next item of a ring, whose octets were copied.
-enum Copied {
+enum RingItem {
     Set,
     Lost(u64),
 }
 
-fn copied(reader: &mut Reader, room: &mut Vec<u8>) -> Result<Option<Copied>, FanOutError> {
+fn copied(reader: &mut Reader, room: &mut Vec<u8>) -> Result<Option<RingItem>, FanOutError> {
     Ok(reader.poll()?.map(|reading| match reading {
         Reading::Message(octets) => {
             room.clear();
             room.extend_from_slice(octets);
-            Copied::Set
+            RingItem::Set
         }
-        Reading::Lost(number) => Copied::Lost(number),
+        Reading::Lost(number) => RingItem::Lost(number),
     }))
 }
 

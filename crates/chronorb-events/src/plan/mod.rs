@@ -44,7 +44,7 @@ pub struct Routes<T> {
     /// Subscriptions to whole sources, for events without a source.
     sources: Sequence<T>,
     /// Subscriptions that may react to any event.
-    wide: Sequence<Guarded<T>>,
+    wide: Sequence<WideEntry<T>>,
     /// Subscriptions that react to any event at all.
     any: Sequence<T>,
 }
@@ -73,13 +73,13 @@ impl<T: Clone + Ord> Routes<T> {
     pub fn insert(&mut self, program: &Program, subscription: T) {
         let guard = program.guard();
         let item = subscription.clone();
-        self.change_wide(program, |wide| wide.insert(Guarded { item, guard }));
+        self.change_wide(program, |wide| wide.insert(WideEntry { item, guard }));
         self.change(program, |sequence| sequence.insert(subscription.clone()));
     }
 
     /// Removes a subscription, which was added with this program.
     pub fn remove(&mut self, program: &Program, subscription: &T) {
-        let guarded = Guarded {
+        let guarded = WideEntry {
             item: subscription.clone(),
             guard: program.guard(),
         };
@@ -88,7 +88,7 @@ impl<T: Clone + Ord> Routes<T> {
     }
 
     /// Changes the sequence of subscriptions to any event, if one with this program belongs to it.
-    fn change_wide(&mut self, program: &Program, change: impl FnOnce(&mut Sequence<Guarded<T>>)) {
+    fn change_wide(&mut self, program: &Program, change: impl FnOnce(&mut Sequence<WideEntry<T>>)) {
         if program.interests().contains(&Interest::All) {
             change(&mut self.wide);
         }
@@ -167,8 +167,8 @@ impl<T: Clone + Ord> Routes<T> {
 #[derive(Debug)]
 pub struct Candidates<'a, T> {
     sequences: [Cursor<'a, T>; 3],
-    /// Its next element has a guard that lets the event pass.
-    wide: Cursor<'a, Guarded<T>>,
+    /// The guard of the next element lets the event pass.
+    wide: Cursor<'a, WideEntry<T>>,
     header: Header,
 }
 
@@ -207,26 +207,26 @@ impl<'a, T: Ord> Iterator for Candidates<'a, T> {
 
 /// A subscription to any event, with the part of its filter that rejects most events.
 #[derive(Clone, Debug)]
-struct Guarded<T> {
+struct WideEntry<T> {
     item: T,
     guard: Guard,
 }
 
-impl<T: PartialEq> PartialEq for Guarded<T> {
+impl<T: PartialEq> PartialEq for WideEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.item == other.item
     }
 }
 
-impl<T: Eq> Eq for Guarded<T> {}
+impl<T: Eq> Eq for WideEntry<T> {}
 
-impl<T: Ord> PartialOrd for Guarded<T> {
+impl<T: Ord> PartialOrd for WideEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: Ord> Ord for Guarded<T> {
+impl<T: Ord> Ord for WideEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.item.cmp(&other.item)
     }
