@@ -1,6 +1,6 @@
 //! Rings of shared memory as consumers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chronorb::transport::shm::fan_out::FanOutOptions;
@@ -48,7 +48,7 @@ fn next(reader: &mut EventRingReader) -> String {
 
 const ENDED: &str = "the publisher of the ring has ended";
 
-fn open(fixture: &Fixture, filter: &Filter, path: &PathBuf, options: &RingOptions) -> EventRing {
+fn open(fixture: &Fixture, filter: &Filter, path: &Path, options: &RingOptions) -> EventRing {
     let root = fixture.client.root_poa().unwrap();
     EventRing::open(&root, &fixture.channel, filter, path, options).unwrap()
 }
@@ -115,7 +115,7 @@ fn losses_are_told_in_their_places() {
 fn a_ring_is_refused_as_any_consumer() {
     let fixture = Fixture::new(Clients::Remote, dispatchings()[0].clone());
     let root = fixture.client.root_poa().unwrap();
-    let refused = |filter: &Filter, path: &PathBuf, options: &RingOptions| {
+    let refused = |filter: &Filter, path: &Path, options: &RingOptions| {
         let opened = EventRing::open(&root, &fixture.channel, filter, path, options);
         opened.unwrap_err()
     };
