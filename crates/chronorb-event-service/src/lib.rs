@@ -36,6 +36,11 @@
 //! The events of a supplier reach a consumer in order if the ORBs have the settings of
 //! [`keep_order`].
 //!
+//! # Admission
+//! With [`EventServer::admission`] the `rt_info` of a consumer and of a publication name operations
+//! with execution times and periods. A client with which a consumer could miss the period of its
+//! events is refused, or reported.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
@@ -51,6 +56,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod admission;
 mod consumer;
 mod event;
 mod failure;
@@ -63,6 +69,7 @@ mod state;
 mod supplier;
 mod threads;
 
+pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
 pub use chronorb_events::{Limits, Notation, Overflow, Rules};
 pub use options::{
