@@ -50,10 +50,10 @@ pub struct OperationNeeds {
 /// The treatment of a client with which deadlines could be missed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AdmissionPolicy {
-    /// Its connection is refused with `NO_RESOURCES`.
+    /// Refuses its connection with `NO_RESOURCES`.
     #[default]
     Refuse,
-    /// It is connected, and the shortfall is reported.
+    /// Connects it, and reports the shortfall.
     Report,
 }
 
@@ -214,7 +214,6 @@ fn streams(
             all
         }
         Filter::Conjunction(children) => {
-            let is_deadline = |child: &&Filter| matches!(child, Filter::Timer { kind, .. } if *kind == TimerKind::Deadline);
             let each = children.iter().filter(|child| !is_deadline(child));
             let each = each.map(|child| streams(child, published, indices));
             // A set needs an event of each child, so it comes as seldom as the most seldom one.
@@ -222,7 +221,7 @@ fn streams(
                 streams.iter().map(DeliveryStream::rate).sum()
             };
             let least = each.min_by(|a, b| rate(a).total_cmp(&rate(b)));
-            let deadlines = children.iter().filter(is_deadline);
+            let deadlines = children.iter().filter(|child| is_deadline(child));
             let deadlines = deadlines.flat_map(|child| streams(child, published, indices));
             let sets = least.unwrap_or_default().into_iter().chain(deadlines);
             sets.map(|stream| DeliveryStream {
@@ -234,6 +233,10 @@ fn streams(
         // Those have no state.
         _ => Vec::new(),
     }
+}
+
+fn is_deadline(filter: &Filter) -> bool {
+    matches!(filter, Filter::Timer { kind, .. } if *kind == TimerKind::Deadline)
 }
 
 fn timer(kind: TimerKind, time: Duration) -> Option<DeliveryStream> {

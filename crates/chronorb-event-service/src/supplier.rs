@@ -24,7 +24,7 @@ pub(crate) struct SupplierConnection {
     /// The reference with the time limit of checks and callbacks. A supplier may have none.
     pub(crate) reference: Option<PushSupplier>,
     pub(crate) is_gateway: bool,
-    /// Its publications with periods.
+    /// The publications with periods.
     pub(crate) streams: Vec<PublishedStream>,
 }
 
