@@ -11,6 +11,7 @@ mod observers;
 mod outboxes;
 mod overload;
 mod peers;
+mod rings;
 mod scripts;
 mod statistics;
 mod support;
