@@ -66,7 +66,7 @@ pub struct PeerRow {
     pub consumers: u32,
     /// The time from the push of an event to a consumer: medians over the rounds.
     pub latency: Summary,
-    /// Its median by that of raw TCP.
+    /// The quotient of the median and that of raw TCP.
     pub of_raw: Option<f64>,
     /// The deliveries that did not arrive.
     pub missing: u64,
