@@ -15,10 +15,11 @@ use crate::time::clock::Deadline;
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
 ///
 /// Without contention neither call makes a system call. The most urgent waiter is next, and gets
-/// the lock directly from the kernel. The lock is not recursive. A thread that ends while it holds
-/// the lock poisons it permanently, because the guarded data may be inconsistent, or still be
-/// borrowed by a leaked guard. Every thread that waits or locks later gets
-/// [`PiLockError::OwnerEnded`].
+/// the lock directly from the kernel. Waiters of one priority get it in the order in which they
+/// came, so a thread that unlocks and locks again does not overtake them. The lock is not
+/// recursive. A thread that ends while it holds the lock poisons it permanently, because the
+/// guarded data may be inconsistent, or still be borrowed by a leaked guard. Every thread that
+/// waits or locks later gets [`PiLockError::OwnerEnded`].
 pub struct PiLock {
     /// 0, or the thread id of the owner and the kernel's flags.
     owner: AtomicU32,
@@ -297,6 +298,38 @@ mod tests {
             waiter.join().unwrap();
         });
         assert_eq!(lock.lock_until(Deadline::after(Duration::ZERO)), Ok(true));
+    }
+
+    #[test]
+    fn waiters_of_one_priority_get_the_lock_in_their_order() {
+        let (lock, last) = (PiLock::new(), AtomicU32::new(0));
+        let waiters = [const { AtomicU32::new(0) }; 3];
+        thread::scope(|scope| {
+            lock.lock().unwrap();
+            for (waiter, number) in waiters.iter().zip(1..) {
+                let (lock, last) = (&lock, &last);
+                scope.spawn(move || {
+                    waiter.store(thread_id(), Ordering::Release);
+                    lock.lock().unwrap();
+                    let before = last.swap(number, Ordering::Relaxed);
+                    assert_eq!(before, number - 1);
+                    lock.unlock().unwrap();
+                });
+                // The next one comes when this one sleeps.
+                while !sleeps(waiter.load(Ordering::Acquire)) {
+                    thread::yield_now();
+                }
+            }
+            lock.unlock().unwrap();
+            lock.lock().unwrap();
+            assert_eq!(last.load(Ordering::Relaxed), 3, "it came after them");
+            lock.unlock().unwrap();
+        });
+    }
+
+    fn sleeps(thread: u32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+        thread != 0 && stat.is_ok_and(|stat| stat.contains(") S "))
     }
 
     #[test]

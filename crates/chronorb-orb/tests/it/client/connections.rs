@@ -6,7 +6,7 @@ use chronorb_orb::{CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConf
 use chronorb_rt::Deadline;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ConnectionStrategy::Exclusive;
@@ -491,4 +491,74 @@ fn a_call_without_time_is_a_timeout_and_the_connection_stays() {
         assert_eq!(add(&object.with_timeout(PATIENCE), 1, 1), Ok(2));
         assert_eq!(server.connections(), 1, "{strategy:?}");
     }
+}
+
+#[test]
+fn a_request_waits_for_one_message_of_each_thread_that_floods() {
+    // Not `active`: its queue has an order of its own.
+    for strategy in [ConnectionStrategy::Leader, ConnectionStrategy::Thread] {
+        let is_read = Arc::new(Latch::default());
+        let (of_server, requests) = (is_read.clone(), Arc::new(AtomicUsize::new(0)));
+        let before = requests.clone();
+        let server = raw_server(move |mut peer| {
+            of_server.reach(1);
+            while let Some((id, arguments)) = peer.request() {
+                if arguments == (20, 22) {
+                    peer.answer((id, arguments));
+                    break;
+                }
+                before.fetch_add(1, Ordering::SeqCst);
+            }
+            peer.until_the_end();
+        });
+        let object = object_at(&client(strategy), server.address);
+        let (sent, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let threads = [const { AtomicU32::new(0) }; 3];
+        let flood = |thread: &AtomicU32| {
+            thread.store(chronorb_rt::thread_id(), Ordering::SeqCst);
+            let payload = [7; 8 << 10];
+            while !is_over.load(Ordering::SeqCst) {
+                let note = Operation::oneway("note");
+                let flooded = object.invoke_oneway(&note, &|e| e.write_octet_seq(&payload));
+                assert_eq!(flooded, Ok(()));
+                sent.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        std::thread::scope(|scope| {
+            let [first, second, third] = &threads;
+            scope.spawn(|| flood(first));
+            scope.spawn(|| flood(second));
+            // The buffers of the sockets are full: one waits for room, and one for its turn.
+            wait_until_all_sleep(&threads[..2], &sent);
+            let call = scope.spawn(|| {
+                third.store(chronorb_rt::thread_id(), Ordering::SeqCst);
+                add(&object, 20, 22)
+            });
+            wait_until_all_sleep(&threads, &sent);
+            let most = sent.load(Ordering::SeqCst) + 2;
+            is_read.set(1);
+            assert_eq!(call.join().expect("it does not panic"), Ok(42));
+            is_over.store(true, Ordering::SeqCst);
+            let before = requests.load(Ordering::SeqCst);
+            assert!(before <= most, "{before} of {most} before it, {strategy:?}");
+        });
+    }
+}
+
+/// Waits until all threads sleep, and nothing more is sent.
+fn wait_until_all_sleep(threads: &[AtomicU32], sent: &AtomicUsize) {
+    let deadline = Deadline::after(PATIENCE);
+    let (mut since, mut seen) = (0, 0);
+    while since < 200 {
+        assert!(!deadline.has_passed(), "the threads go on");
+        std::thread::yield_now();
+        let now = sent.load(Ordering::SeqCst);
+        let is_still = now == seen && threads.iter().all(sleeps);
+        (since, seen) = (if is_still { since + 1 } else { 0 }, now);
+    }
+}
+
+fn sleeps(thread: &AtomicU32) -> bool {
+    let path = format!("/proc/self/task/{}/stat", thread.load(Ordering::SeqCst));
+    std::fs::read_to_string(path).is_ok_and(|stat| stat.contains(") S "))
 }
