@@ -20,7 +20,7 @@ use super::timers::NEVER;
 #[derive(Debug)]
 pub(super) struct Alarm {
     earliest: AtomicU64,
-    /// Whether a thread checks the time before anybody waits for the timer.
+    /// Whether a thread checks the time before it, or another one, waits for the timer.
     is_deferred: AtomicBool,
     /// The time that the timer is armed for. The lock makes arming and recording atomic.
     armed_for: PiMutex<u64>,
