@@ -87,7 +87,7 @@ impl Segment {
         segment.extend(self.sequence.to_be_bytes());
         segment.extend(self.acknowledgement.to_be_bytes());
         let [tcp, ip] = &self.options;
-        segment.extend([0x50 + (tcp.len() as u8 / 4 << 4), self.flags]);
+        segment.extend([0x50 + ((tcp.len() as u8 / 4) << 4), self.flags]);
         segment.extend(self.window.to_be_bytes());
         segment.extend([0; 4]);
         segment.extend(tcp);
