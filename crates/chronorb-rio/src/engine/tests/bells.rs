@@ -17,10 +17,8 @@ fn has_rung(world: &World, at: At) -> bool {
 fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
     let engine = world.engine(at.host);
     let bell = engine.slot(at.slot).bell();
-    engine.with(at.slot, world.now, |it| {
-        it.receive(room, || {
-            bell.drain();
-        })
+    engine.receive(at.slot, world.now, room, || {
+        bell.drain();
     })
 }
 
