@@ -13,9 +13,9 @@ use crate::{Bounds, CdrError, Char, LongDouble, TypeCode, copied};
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
 ///
-/// The memory of decoded values that cannot be views of the frame. It is allocated and touched when
-/// the arena is made, and never grows: a full arena returns [`CdrError::ArenaFull`]. Values live
-/// until [`reset`](Self::reset), which no reference can survive.
+/// The memory of decoded values that cannot be views of the frame. It is allocated when the arena
+/// is made, and never grows: a full arena returns [`CdrError::ArenaFull`]. Values live until
+/// [`reset`](Self::reset), which no reference can survive.
 ///
 /// An arena belongs to one thread at a time.
 pub struct Arena {
@@ -32,11 +32,21 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Makes an arena of `capacity` bytes, rounded up to a multiple of 8.
+    /// Makes an arena of `capacity` bytes, rounded up to a multiple of 8. All of its memory is
+    /// resident.
     pub fn new(capacity: usize) -> Self {
-        // A value other than zero makes the memory be written, so that its
-        // page faults happen here and not in a request.
-        let words = vec![u64::MAX; capacity.div_ceil(8)].into_boxed_slice();
+        Self::with_resident(capacity, capacity)
+    }
+
+    /// Makes an arena of `capacity` bytes, of which the first `resident` bytes are resident at
+    /// once. The rest becomes resident when values reach it, and stays so after a
+    /// [`reset`](Self::reset).
+    pub fn with_resident(capacity: usize, resident: usize) -> Self {
+        let mut words = vec![0; capacity.div_ceil(8)].into_boxed_slice();
+        // Zeros need no page. A value other than zero makes the memory be written, so that its page
+        // faults happen here and not in a request.
+        let written = resident.div_ceil(8).min(words.len());
+        words[..written].fill(u64::MAX);
         let capacity = words.len() * 8;
         let start = NonNull::from(Box::leak(words)).cast();
         Self {

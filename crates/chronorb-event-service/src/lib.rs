@@ -36,6 +36,11 @@
 //! The events of a supplier reach a consumer in order if the ORBs have the settings of
 //! [`keep_order`].
 //!
+//! # Shared memory
+//! Consumers in other processes of the host can read one [ring](EventRing), which is one consumer
+//! of the channel. It writes each event once, however many cursors read it, and makes no system
+//! call but one to wake readers that sleep.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
@@ -57,6 +62,7 @@ mod failure;
 pub mod idl;
 mod observers;
 mod options;
+mod ring;
 mod servants;
 mod service;
 mod state;
@@ -64,8 +70,9 @@ mod supplier;
 mod threads;
 
 pub use chronorb_channel::Clock;
-pub use chronorb_events::{Limits, Notation, Overflow, Rules};
+pub use chronorb_events::{Filter, Limits, Notation, Overflow, Rules};
 pub use options::{
     ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, QueueOptions, UnpublishedPolicy,
 };
+pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions, RingStatus};
 pub use service::{EventServer, EventService, ServeError, keep_order};

@@ -49,6 +49,7 @@ const PARTS: &[(&str, Main)] = &[
     (scheduling::LOOK_UPS, scheduling::look_ups_main),
     (scheduling::QUEUES, scheduling::queues_main),
     (scheduling::OVERRUN_SERVER, scheduling::overrun_server_main),
+    (scheduling::RELAY, scheduling::relay_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),
     (whitebox::PART, whitebox::part_main),

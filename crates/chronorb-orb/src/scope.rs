@@ -11,7 +11,7 @@ use chronorb_giop::{SystemException, Version};
 use crate::call::Reply;
 use crate::core::Core;
 use crate::host::Host;
-use crate::room::KEPT_CAPACITY;
+use crate::room::{KEPT_CAPACITY, arena_of, own_scheduling};
 
 /// The frames and the arena of one call at a time, for reuse.
 ///
@@ -114,7 +114,7 @@ impl Scope {
     pub(crate) fn begin(&mut self, core: &Core) {
         self.arena.reset();
         if self.of_thread && self.arena.capacity() < core.config.arena_size {
-            self.arena = Arena::new(core.config.arena_size);
+            self.arena = arena_of(&core.config, own_scheduling());
         }
         self.arena.set_bounds(core.config.bounds);
         for frame in [&mut self.request, &mut self.reply] {

@@ -66,7 +66,7 @@ pub use error::{FileError, ScheduleError, ScheduleErrors};
 pub use learn::{Margin, MeasuredCost};
 pub use lock::{
     LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
-    LockReservation,
+    LockReservation, LockUrgency,
 };
 pub use schedule::{
     Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,

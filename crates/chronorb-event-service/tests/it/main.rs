@@ -8,6 +8,7 @@ mod observers;
 mod outboxes;
 mod overload;
 mod peers;
+mod rings;
 mod statistics;
 mod support;
 mod timers;

@@ -118,14 +118,23 @@ impl ClientScheduler {
     /// of the operation that starts it. It is a look-up and
     /// [`RtCurrent::set_priority`].
     ///
+    /// If the schedule has lanes with an order, this also releases the activity: its calls have its
+    /// deadline from now on, its execution time, criticality and importance. So a thread has to
+    /// call this for each release. They replace the constraint that the thread had, and last until
+    /// the next activity. An activity that is only served in the order of arrival has none.
+    ///
     /// # Errors
     /// [`UnknownName`] where the node of this program has no such activity; those of setting the
     /// priority.
     pub fn schedule_activity(&self, name: &str) -> Result<(), ScheduleActivityError> {
         let schedule = schedule_of(&self.core)?;
-        let priority = schedule.activities.get(name);
-        let priority = priority.ok_or_else(|| unknown(schedule, "activity", name))?;
-        Ok(RtCurrent::new(self.core.clone()).set_priority(*priority)?)
+        let activity = schedule.activities.get(name);
+        let activity = activity.ok_or_else(|| unknown(schedule, "activity", name))?;
+        RtCurrent::new(self.core.clone()).set_priority(activity.priority)?;
+        if schedule.has_constraints {
+            RtCurrent::begin_activity(activity.constraint);
+        }
+        Ok(())
     }
 
     /// Returns the operations of the schedule, with their priorities.

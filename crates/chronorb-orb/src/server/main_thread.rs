@@ -16,6 +16,7 @@ use super::queued::QueuedRequest;
 use super::worker::{self, Worker};
 use crate::core::Core;
 use crate::poa::{NOBODY, this_thread};
+use crate::room::own_scheduling;
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Parks, Role, Thread};
 
@@ -262,7 +263,7 @@ impl MainThreadRequest {
     fn serve(self, request: QueuedRequest) {
         let (reply, arena) = SPARE
             .take()
-            .unwrap_or_else(|| worker::reply_parts(&self.core));
+            .unwrap_or_else(|| worker::reply_parts(&self.core, own_scheduling()));
         let thread = Thread {
             own: OwnPriority::of_caller(),
             // A POA that holds requests again must not block other requests.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, CdrError, Frame};
 use chronorb_giop::connection::Message;
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType, SystemException};
-use chronorb_rt::{AffineThread, Key, Rank, ReleaseOutcome};
+use chronorb_rt::{AffineThread, Key, Rank, ReleaseOutcome, Scheduling};
 use chronorb_transport::Event;
 
 use super::at::At;
@@ -34,17 +34,17 @@ use crate::failure::DISCARDED;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::{Activity, Stage};
-use crate::room::KEPT_CAPACITY;
+use crate::room::{KEPT_CAPACITY, arena_of};
 use crate::rtcorba::{OwnPriority, scheduling};
 #[cfg(feature = "schedule")]
 use crate::schedule::Meter;
 use crate::upcall::{Parks, Role, Thread};
 
-/// Returns a frame and an arena for replies.
-pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
+/// Returns a frame and an arena for replies, of a thread with this scheduling.
+pub(super) fn reply_parts(core: &Core, scheduling: Scheduling) -> (Frame, Arena) {
     let config = &core.config;
     let reply = Frame::new(FRAME_CAPACITY, config.max_message_size);
-    let mut arena = Arena::new(config.arena_size);
+    let mut arena = arena_of(config, scheduling);
     arena.set_bounds(config.bounds);
     (reply, arena)
 }
@@ -75,7 +75,7 @@ impl Worker {
     /// Returns the worker of a lane's thread.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
     pub(super) fn new(core: &Arc<Core>, lane: &Arc<ServerLane>, watch: Arc<ThreadWatch>) -> Self {
-        let (reply, arena) = reply_parts(core);
+        let (reply, arena) = reply_parts(core, lane.setup.scheduling);
         Self {
             // The size of a request is checked as it arrives; more octets may arrive with it.
             request: Frame::new(FRAME_CAPACITY, usize::MAX),

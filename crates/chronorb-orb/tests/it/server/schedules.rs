@@ -4,9 +4,10 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
-use chronorb_orb::rtcorba::{Priority, SchedulingPolicy};
+use chronorb_orb::rtcorba::{Priority, SchedulingPolicy, TimeConstraint};
 use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
 use chronorb_orb::{
     InitError, Object, Orb, OrbConfig, RealTimeMode, Servant, SystemExceptionKind, parse_endpoints,
@@ -203,6 +204,69 @@ fn clients_and_servants_name_activities_and_interfaces() {
     let _ = client.shutdown(true);
     server.shutdown(true).expect("no servant asks for it");
 }
+
+#[test]
+fn an_activity_of_an_ordered_lane_is_released_with_its_deadline() {
+    let files = Files::new(ORDERED);
+    let orb = start(&files.schedule(), "program");
+    let (scheduler, current) = (orb.client_scheduler(), orb.rt_current());
+    let scheduler = scheduler.expect("a schedule");
+    let begin = |name| scheduler.schedule_activity(name).expect("it has the name");
+    let within = |seconds: i64| {
+        let left = current.time_left().expect("a deadline");
+        assert!(left <= seconds * 1_000_000_000, "{left}");
+        left
+    };
+    assert_eq!(current.time_left(), None);
+    begin("Desk::track");
+    let first = within(40);
+    // The same activity is released anew.
+    while current.time_left().expect("a deadline") == first {}
+    begin("Desk::track");
+    let released = within(40);
+    begin("Desk::follow");
+    assert!(within(80) > released);
+    // A constraint within the activity ends with its guard.
+    drop(current.constrain(TimeConstraint::within(Duration::ZERO)));
+    assert!(current.time_left() > Some(released));
+    begin("Desk::log");
+    assert_eq!(current.time_left(), None);
+    let _ = orb.shutdown(true);
+}
+
+/// Activities of a lane with an order, and one of a lane without.
+const ORDERED: &str = r#"
+    [[node]]
+    name = "program"
+    [[processor]]
+    name = "desk"
+    node = "program"
+    [[lane]]
+    name = "ordered"
+    processor = "desk"
+    order = "deadline"
+    [[lane]]
+    name = "plain"
+    processor = "desk"
+    [[operation]]
+    name = "Desk::track"
+    processor = "desk"
+    lane = "ordered"
+    wcet = "1 ms"
+    period = "40 s"
+    [[operation]]
+    name = "Desk::follow"
+    processor = "desk"
+    lane = "ordered"
+    wcet = "1 ms"
+    period = "80 s"
+    [[operation]]
+    name = "Desk::log"
+    processor = "desk"
+    lane = "plain"
+    wcet = "1 ms"
+    period = "100 s"
+"#;
 
 #[test]
 fn names_that_the_schedule_does_not_have_are_unknown() {
