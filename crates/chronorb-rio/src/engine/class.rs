@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex};
-use chronorb_transport::IoError;
 
 use super::alarm::Alarm;
 use super::arrivals::Arrivals;
@@ -377,25 +376,6 @@ impl ClassEngine {
     /// Returns the slot of an accepted connection.
     pub(super) fn slot(&self, slot: usize) -> &Slot {
         &self.slots[slot]
-    }
-
-    /// Receives octets of an accepted connection, as [`Connection::receive`].
-    pub(super) fn receive(
-        &self,
-        slot: usize,
-        now: Monotonic,
-        room: &mut [u8],
-        drain: impl FnOnce(),
-    ) -> Result<usize, IoError> {
-        let mut connection = self.slots[slot].connection.lock();
-        let received = connection.receive(room, drain);
-        let opens_window = received.is_ok_and(|taken| connection.opens_window(taken));
-        drop(connection);
-        if opens_window {
-            // Sends the new window.
-            self.with(slot, now, |_| ());
-        }
-        received
     }
 
     /// Performs an operation on an accepted connection and handles its consequences.

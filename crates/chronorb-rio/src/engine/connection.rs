@@ -563,13 +563,6 @@ impl Connection {
         }
     }
 
-    /// Returns whether the peer needs to be told that there is room again after this many octets
-    /// were taken. Otherwise at least half of the buffer was free all the time.
-    pub(super) fn opens_window(&mut self, taken: usize) -> bool {
-        let socket = self.socket();
-        socket.recv_queue() + taken > socket.recv_capacity() / 2
-    }
-
     /// Queues as much of two pieces as fits.
     pub(super) fn send(&mut self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let is_shut = self.is_shut;

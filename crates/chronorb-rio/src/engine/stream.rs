@@ -59,8 +59,10 @@ impl Stream {
     /// [`IoError::WouldBlock`] if there are none; then the descriptor signals the next ones.
     pub(crate) fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
-        self.engine().receive(self.slot, now, room, || {
-            self.bell.drain();
+        self.engine().with(self.slot, now, |connection| {
+            connection.receive(room, || {
+                self.bell.drain();
+            })
         })
     }
 

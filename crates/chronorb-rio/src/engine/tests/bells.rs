@@ -17,8 +17,10 @@ fn has_rung(world: &World, at: At) -> bool {
 fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
     let engine = world.engine(at.host);
     let bell = engine.slot(at.slot).bell();
-    engine.receive(at.slot, world.now, room, || {
-        bell.drain();
+    engine.with(at.slot, world.now, |it| {
+        it.receive(room, || {
+            bell.drain();
+        })
     })
 }
 

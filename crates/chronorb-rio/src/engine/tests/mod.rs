@@ -146,7 +146,8 @@ impl World {
     }
 
     fn receive(&self, at: At, room: &mut [u8]) -> Result<usize, IoError> {
-        self.engine(at.host).receive(at.slot, self.now, room, || ())
+        self.engine(at.host)
+            .with(at.slot, self.now, |it| it.receive(room, || ()))
     }
 
     fn let_go(&self, at: At) {
