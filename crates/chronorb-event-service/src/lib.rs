@@ -36,6 +36,11 @@
 //! The events of a supplier reach a consumer in order if the ORBs have the settings of
 //! [`keep_order`].
 //!
+//! # Admission
+//! With [`EventServer::admission`] the `rt_info` of a consumer and of a publication name operations
+//! with execution times and periods. A client with which a consumer could miss the period of its
+//! events is refused, or reported.
+//!
 //! # Shared memory
 //! Consumers in other processes of the host can read one [ring](EventRing), which is one consumer
 //! of the channel. It writes each event once, however many cursors read it, and makes no system
@@ -56,6 +61,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod admission;
 mod consumer;
 mod event;
 mod failure;
@@ -69,6 +75,7 @@ mod state;
 mod supplier;
 mod threads;
 
+pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
 pub use chronorb_events::{Filter, Limits, Notation, Overflow, Rules};
 pub use options::{
