@@ -37,6 +37,7 @@ const PARTS: &[(&str, Main)] = &[
     (bench::IDLE_CLIENTS, bench::idle_clients_main),
     (events::CHANNEL, events::channel_main),
     (events::LOAD, events::load_main),
+    (events::PEERS, events::peers_main),
     (events::PUSHES, events::pushes_main),
     (events::RING, events::ring_main),
     (failover::PART, failover::part_main),

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_schedule::Sessions;
 use thiserror::Error;
 
 use super::ScheduleTable;
+use super::load::{StartError, sessions_of};
 use super::start::{ActiveSchedule, ObjectPriority, ProcessorPool};
 use crate::call::Servant;
 use crate::core::Core;
@@ -253,6 +255,36 @@ impl ServerScheduler {
     /// Returns the operations of the schedule, with their priorities.
     pub fn table(&self) -> Option<&ScheduleTable> {
         self.core.schedule.get().map(|schedule| &*schedule.table)
+    }
+
+    /// Returns the admission of sessions: of further clients that call operations of the schedule
+    /// with periods and deadlines of their own, while its programs run.
+    ///
+    /// It reads the schedule beside the lock file again, and analyses it. One process admits all
+    /// sessions, and keeps the result for that.
+    ///
+    /// ```no_run
+    /// use chronorb_orb::schedule::{ServerScheduler, SessionCall};
+    ///
+    /// # fn example(scheduler: &ServerScheduler) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut sessions = scheduler.sessions()?;
+    /// let video = sessions.open(&[SessionCall {
+    ///     operation: "Map::draw".to_owned(),
+    ///     period: 40_000_000,
+    ///     deadline: 40_000_000,
+    /// }])?;
+    /// sessions.close(video);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError`] if the schedule cannot be read, is not that of the lock file, or does not fit
+    /// by itself.
+    pub fn sessions(&self) -> Result<Sessions, StartError> {
+        let schedule = self.core.schedule.get();
+        let schedule = schedule.unwrap_or_else(|| unreachable!("a scheduler has a schedule"));
+        sessions_of(&schedule.path, &schedule.digest)
     }
 
     fn pool(&self) -> Result<&ProcessorPool, SystemException> {

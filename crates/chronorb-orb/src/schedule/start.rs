@@ -20,6 +20,8 @@ use crate::server::ServerPool;
 /// The schedule that an ORB has started with.
 pub(crate) struct ActiveSchedule {
     pub(super) path: PathBuf,
+    /// The digest of the schedule.
+    pub(super) digest: String,
     pub(super) node: String,
     pub(super) table: Arc<ScheduleTable>,
     /// The pools of the node, in the order of the lock file.
@@ -122,6 +124,7 @@ impl ActiveSchedule {
             has_constraints: activities.values().any(|it| it.constraint.is_some()),
             activities,
             path,
+            digest: lock.input,
             node,
             table,
             pools,

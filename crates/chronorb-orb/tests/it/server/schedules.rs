@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Priority, SchedulingPolicy, TimeConstraint};
-use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
+use chronorb_orb::schedule::{
+    ScheduleActivityError, ScheduleObjectError, ServerScheduler, SessionCall, SessionError,
+    StartError,
+};
 use chronorb_orb::{
     InitError, Object, Orb, OrbConfig, RealTimeMode, Servant, SystemExceptionKind, parse_endpoints,
 };
@@ -267,6 +270,59 @@ const ORDERED: &str = r#"
     wcet = "1 ms"
     period = "100 s"
 "#;
+
+/// Opens and closes a session as the book does.
+fn admit(scheduler: &ServerScheduler) -> Result<(), Box<dyn Error>> {
+    let mut sessions = scheduler.sessions()?;
+    let video = sessions.open(&[SessionCall {
+        operation: "Map::draw".to_owned(),
+        period: 40_000_000,
+        deadline: 40_000_000,
+    }])?;
+    // When the client has gone:
+    sessions.close(video);
+    Ok(())
+}
+
+#[test]
+fn sessions_are_admitted_to_the_schedule_while_there_is_room() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.lock(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    admit(&scheduler).expect("there is room");
+    let mut sessions = scheduler.sessions().expect("the schedule is beside");
+    let draws = |ms: u64| SessionCall {
+        operation: "Map::draw".to_owned(),
+        period: ms * 1_000_000,
+        deadline: 200_000_000,
+    };
+    let first = sessions.open(&[draws(50)]).expect("there is room");
+    let responses = sessions.responses(first).expect("it is open");
+    assert!(responses[0].time() >= Some(10_000_000), "{responses:?}");
+    let refused = sessions
+        .open(&[draws(12)])
+        .expect_err("a processor is full");
+    let told = refused.to_string();
+    assert!(matches!(refused, SessionError::Refused(_)), "{told}");
+    assert!(told.contains("Map::draw"), "{told}");
+    assert!(
+        told.contains("would fit with periods multiplied by"),
+        "{told}"
+    );
+    sessions.change(first, &[draws(500)]).expect("it is less");
+    sessions.open(&[draws(100)]).expect("there is room now");
+    assert!(sessions.close(first) && !sessions.close(first));
+    let unknown = sessions.open(&[SessionCall {
+        operation: "Map::fold".to_owned(),
+        ..draws(100)
+    }]);
+    let unknown = unknown.expect_err("there is none").to_string();
+    assert_eq!(unknown, "the schedule has no operation Map::fold");
+    fs::write(files.schedule(), format!("{SCHEDULE}\n")).expect("the folder is there");
+    let error = scheduler.sessions().expect_err("it has changed");
+    assert!(matches!(error, StartError::Outdated { .. }), "{error}");
+    server.shutdown(true).expect("no servant asks for it");
+}
 
 #[test]
 fn names_that_the_schedule_does_not_have_are_unknown() {
