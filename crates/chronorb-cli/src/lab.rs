@@ -180,12 +180,15 @@ pub(crate) enum LabCommand {
     ///
     /// Eight operations ask for more than a processor has (x1): simulated by rate-monotonic
     /// priorities, earliest deadline, least laxity and maximum urgency, and run on the lanes of a
-    /// server for fixed priorities. The instructions of a look-up in the run-time scheduler are
-    /// counted (x3). Three task sets have their response times analysed, simulated and measured
-    /// (x9). An operation exceeds its budget under each policy for overruns (x11). One lane serves
-    /// by arrival and by deadlines (x13). Ends with
-    /// tables, the claims about the figures with their verdicts, and a report with plots. Takes
-    /// about two minutes, with --short half of one.
+    /// server for fixed priorities and maximum urgency. The instructions of a look-up in the
+    /// run-time scheduler (x3) and of a queue of a lane (x4) are counted. The scheduling service
+    /// computes many operations (x5). Segments of distributable threads, and calls within them, are
+    /// timed (x8). Three task sets have their response times analysed, simulated and measured (x9).
+    /// The static scheduling service is timed (x10). An operation exceeds its budget under each
+    /// policy for overruns (x11). Deadlines travel over two calls, with clocks 10 ms apart (x12).
+    /// One lane serves by arrival and by deadlines (x13). Ends with tables, the claims about the
+    /// figures with their verdicts, and a report with plots. Takes about three minutes, with
+    /// --short half of that.
     #[command(after_help = SCHEDULING_EXAMPLES)]
     Scheduling(SchedulingArguments),
 
@@ -595,7 +598,7 @@ pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run these parts alone: x1, x3, x5, x8, x9, x10, x11, x13.
+    /// Run these parts alone: x1, x3, x4, x5, x8, x9, x10, x11, x12, x13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<SchedulingPart>,
 }

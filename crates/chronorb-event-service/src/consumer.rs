@@ -12,6 +12,7 @@ use chronorb_channel::{Consumer, Subscription, Waker};
 use chronorb_events::{EVENTS_LOST, Event};
 use chronorb_rt::PiMutex;
 
+use crate::admission::ConsumerLoad;
 use crate::event::{Body, encode, event_with, view_of};
 use crate::idl::rtec_event_comm::{self as wire, PushConsumer};
 use crate::options::{PeerPolicy, QueueOptions};
@@ -22,6 +23,8 @@ pub(crate) struct ConsumerRecord {
     pub(crate) made: u64,
     /// The queue that it has stated.
     pub(crate) queue: Option<ConsumerQueue>,
+    /// The time that was missing for its last connection, as text.
+    pub(crate) shortfall: String,
     pub(crate) connection: Option<ConsumerConnection>,
 }
 
@@ -39,6 +42,7 @@ pub(crate) struct ConsumerConnection {
     /// The subscription as text.
     pub(crate) filter: String,
     pub(crate) is_gateway: bool,
+    pub(crate) load: Option<ConsumerLoad>,
 }
 
 /// The channel of a consumer, which disconnects it.

@@ -36,6 +36,16 @@
 //! The events of a supplier reach a consumer in order if the ORBs have the settings of
 //! [`keep_order`].
 //!
+//! # Admission
+//! With [`EventServer::admission`] the `rt_info` of a consumer and of a publication name operations
+//! with execution times and periods. A client with which a consumer could miss the period of its
+//! events is refused, or reported.
+//!
+//! # Shared memory
+//! Consumers in other processes of the host can read one [ring](EventRing), which is one consumer
+//! of the channel. It writes each event once, however many cursors read it, and makes no system
+//! call but one to wake readers that sleep.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
@@ -51,21 +61,25 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod admission;
 mod consumer;
 mod event;
 mod failure;
 pub mod idl;
 mod observers;
 mod options;
+mod ring;
 mod servants;
 mod service;
 mod state;
 mod supplier;
 mod threads;
 
+pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
-pub use chronorb_events::{Limits, Notation, Overflow, Rules};
+pub use chronorb_events::{Filter, Limits, Notation, Overflow, Rules};
 pub use options::{
     ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, QueueOptions, UnpublishedPolicy,
 };
+pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions, RingStatus};
 pub use service::{EventServer, EventService, ServeError, keep_order};

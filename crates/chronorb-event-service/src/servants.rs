@@ -256,6 +256,10 @@ impl QueuedProxyPushSupplierOwnedServant for ConsumerProxy {
             ConnectFailure::System(exception) => exception.into(),
         })
     }
+
+    fn shortfall(&self, _: &Call<'_>) -> Result<String, SystemException> {
+        self.channel.shortfall(self.number)
+    }
 }
 
 impl PushConsumerOwnedServant for SupplierProxy {

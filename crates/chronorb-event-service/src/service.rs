@@ -15,6 +15,7 @@ use chronorb_channel::{Clock, Lane, SystemClock};
 use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread};
 use thiserror::Error;
 
+use crate::admission::{Admission, AdmissionPolicy, OperationSource};
 use crate::event::Body;
 use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannelSkeleton};
 use crate::idl::rtec_event_channel_admin::{ConsumerAdminSkeleton, SupplierAdminSkeleton};
@@ -50,6 +51,7 @@ pub struct EventServer {
     options: ChannelOptions,
     policies: Vec<Policy>,
     clock: Option<Arc<dyn Clock>>,
+    admission: Option<Admission>,
 }
 
 /// An error in serving an event channel.
@@ -88,6 +90,7 @@ impl EventServer {
             options: ChannelOptions::default(),
             policies: Vec::new(),
             clock: None,
+            admission: None,
         }
     }
 
@@ -118,6 +121,18 @@ impl EventServer {
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Admits clients by the response times of consumers. Then the `rt_info` of a consumer is the
+    /// handle of its operation, which names its lane, and no number of a lane; that of a
+    /// publication is the handle of the supplier's operation.
+    #[must_use]
+    pub fn admission(mut self, operations: impl OperationSource, policy: AdmissionPolicy) -> Self {
+        self.admission = Some(Admission {
+            operations: Arc::new(operations),
+            policy,
+        });
         self
     }
 
@@ -163,7 +178,13 @@ impl EventServer {
         }
         let work = start_lanes(&orb, &events, &lanes)?;
         let period = self.options.peers.check_period;
-        let channel = Channel::new(self.options, clock, poas, events, outboxes.into());
+        let channel = Channel::new(
+            self.options,
+            self.admission,
+            clock,
+            poas,
+            (events, outboxes.into()),
+        );
         own.activate_object_with_id(
             ObjectId::from(CONSUMER_ADMIN_ID),
             ConsumerAdminSkeleton::new(AdminServant(channel.clone())),

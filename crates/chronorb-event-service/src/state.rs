@@ -8,11 +8,15 @@ use std::time::Duration;
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{SystemException, SystemExceptionKind};
-use chronorb_channel::{Clock, SubscribeError, Subscription};
+use chronorb_channel::{Budget, Clock, SubscribeError, Subscription};
 use chronorb_events::{FIRST_USER_TYPE, Filter, read_entries};
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Gate, PiMutex};
+use chronorb_sched::Transaction;
 
+use crate::admission::{
+    self, Admission, AdmissionPolicy, ConsumerLoad, NOT_ADMITTED, OperationNeeds, PublishedStream,
+};
 use crate::consumer::{
     ConsumerConnection, ConsumerHandle, ConsumerOwner, ConsumerQueue, ConsumerRecord, OutboxSource,
     RemoteConsumer, requests_ahead,
@@ -28,6 +32,8 @@ use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_p
 /// A channel.
 pub(crate) struct Channel {
     pub(crate) options: ChannelOptions,
+    /// Admits clients by response times, if that is wanted.
+    admission: Option<Admission>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poas: Poas,
     /// Filters events, and has them pushed by lanes or by the threads that receive them.
@@ -109,6 +115,15 @@ pub(crate) struct ConnectionCounts {
     pub(crate) pauses: u64,
 }
 
+/// The place of a consumer among those of its channel.
+#[derive(Clone, Copy, Debug)]
+struct LanePlace {
+    lane: usize,
+    subpriority: i32,
+    /// The time that it may use of its lane.
+    budget: Option<Budget>,
+}
+
 /// The connection error of a proxy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ConnectFailure {
@@ -125,14 +140,15 @@ impl From<SystemException> for ConnectFailure {
 impl Channel {
     pub(crate) fn new(
         options: ChannelOptions,
+        admission: Option<Admission>,
         clock: Arc<dyn Clock>,
         poas: Poas,
-        events: chronorb_channel::Channel<Body>,
-        outboxes: Box<[OutboxThread]>,
+        (events, outboxes): (chronorb_channel::Channel<Body>, Box<[OutboxThread]>),
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             made: clock.now(),
             options,
+            admission,
             clock,
             poas,
             events,
@@ -159,6 +175,7 @@ impl Channel {
         let record = ConsumerRecord {
             made: self.clock.now(),
             queue: None,
+            shortfall: String::new(),
             connection: None,
         };
         clients.consumers.insert(number, record);
@@ -222,7 +239,22 @@ impl Channel {
             Ok(record.queue)
         };
         let queue = record(&self.clients.lock())?;
-        let lane = self.lane_of(qos);
+        let needs = self.needs_of(qos)?;
+        let (lane, subpriority) = match &needs {
+            // In the channel lower ones are more urgent.
+            Some(needs) => (
+                self.own_lane(needs.lane),
+                needs.subpriority.saturating_neg(),
+            ),
+            None => (self.lane_of(qos), 0),
+        };
+        let lanes = self.options.lanes.len().max(1);
+        let place = LanePlace {
+            lane,
+            subpriority,
+            budget: needs.and_then(|needs| needs.budget()),
+        };
+        let load = needs.and_then(|needs| ConsumerLoad::new(&filter, &needs, lane, lanes));
         let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
         let outboxes = outboxes.map(|(thread, limits)| OutboxSource {
             thread: thread.clone(),
@@ -237,10 +269,22 @@ impl Channel {
 
         let mut clients = self.clients.lock();
         record(&clients)?;
+        let shortfall = load
+            .as_ref()
+            .map(|load| clients.shortfall_with(number, load));
+        let shortfall = shortfall.unwrap_or_default();
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
+        record.shortfall.clone_from(&shortfall);
+        if !shortfall.is_empty() {
+            self.judge(
+                "an event subscription may miss deadlines",
+                number,
+                &shortfall,
+            )?;
+        }
         let (subscription, before) = match record.connection.take() {
             None => {
-                let subscription = self.subscribe(lane, &filter, queue, handle);
+                let subscription = self.subscribe(place, &filter, queue, handle);
                 (subscription.map_err(|error| refused(number, &error))?, None)
             }
             Some(mut before) => {
@@ -265,6 +309,7 @@ impl Channel {
             consumer,
             filter: filter.to_string(),
             is_gateway: qos.is_gateway,
+            load,
         });
         if is_observed {
             self.observers.tell(|| clients.consumer_update());
@@ -277,13 +322,18 @@ impl Channel {
     /// Subscribes a consumer to a lane, or to the threads that receive events.
     fn subscribe(
         &self,
-        lane: usize,
+        place: LanePlace,
         filter: &Filter,
         queue: Option<ConsumerQueue>,
         consumer: ConsumerHandle,
     ) -> Result<Subscription<Body>, SubscribeError> {
         let options = &self.options;
         let subscription = self.events.subscribe(filter.clone());
+        let mut subscription = subscription.subpriority(place.subpriority);
+        if let Some(budget) = place.budget {
+            subscription = subscription.budget(budget);
+        }
+        let lane = place.lane;
         let has_lanes = !options.lanes.is_empty() || options.outboxes.is_some();
         if !has_lanes && queue.is_none() {
             return subscription.call_inline(lane, consumer);
@@ -295,6 +345,42 @@ impl Channel {
         let queue = queue.or_else(of_lane).unwrap_or_default();
         let subscription = subscription.queue(queue.capacity, queue.overflow);
         subscription.block_for(queue.block).call_on(lane, consumer)
+    }
+
+    /// Returns the needs of a consumer, if clients are admitted by them.
+    fn needs_of(&self, qos: &ConsumerQOS<'_>) -> Result<Option<OperationNeeds>, SystemException> {
+        let handles = qos.dependencies.iter().map(|dependency| dependency.rt_info);
+        let admission = self.admission.as_ref();
+        let needs = admission.map(|admission| admission.of_consumer(handles));
+        needs.transpose()
+    }
+
+    /// Refuses a client with which deadlines could be missed, or reports it.
+    fn judge(
+        &self,
+        cause: &'static str,
+        number: u64,
+        shortfall: &str,
+    ) -> Result<(), SystemException> {
+        tell(Level::Warn, cause, number, &shortfall);
+        let policy = self.admission.as_ref().map(|it| it.policy);
+        if policy == Some(AdmissionPolicy::Refuse) {
+            return Err(NOT_ADMITTED);
+        }
+        Ok(())
+    }
+
+    /// Returns the time that was missing for the last connection of a consumer.
+    pub(crate) fn shortfall(&self, number: u64) -> Result<String, SystemException> {
+        let clients = self.clients.lock();
+        let record = clients.consumers.get(&number).ok_or(GONE)?;
+        Ok(record.shortfall.clone())
+    }
+
+    /// The lane with this index, or the last one.
+    fn own_lane(&self, lane: Option<usize>) -> usize {
+        let last = self.options.lanes.len().saturating_sub(1);
+        lane.unwrap_or(last).min(last)
     }
 
     /// The lane of a consumer: the first number of its dependencies that is not 0, from 1.
@@ -332,6 +418,7 @@ impl Channel {
             let object = object.with_timeout(self.options.peers.check_timeout);
             PushSupplier::unchecked_narrow(&object)
         });
+        let streams = self.streams_of(qos)?;
         let mut publications: Vec<_> = (qos.publications.iter())
             .map(|publication| header_of(&publication.event.header))
             .map(|header| (header.source, header.event_type))
@@ -343,6 +430,15 @@ impl Channel {
         if record.connection.is_some() && !self.options.supplier_reconnect {
             return Err(ConnectFailure::AlreadyConnected);
         }
+        let shortfall = clients.shortfall_of_streams(number, &streams);
+        if !shortfall.is_empty() {
+            self.judge(
+                "an event supplier may make consumers late",
+                number,
+                &shortfall,
+            )?;
+        }
+        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
         let before = record.connection.as_ref();
         let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
         record.supplier.publish(publications);
@@ -350,6 +446,7 @@ impl Channel {
         record.connection = Some(SupplierConnection {
             reference,
             is_gateway: qos.is_gateway,
+            streams,
         });
         if is_observed {
             self.observers.tell(|| clients.supplier_update());
@@ -357,6 +454,18 @@ impl Channel {
         drop(clients);
         tell(Level::Info, "connected an event supplier", number, &"");
         Ok(())
+    }
+
+    /// Returns the publications of a supplier that have periods, if clients are admitted by them.
+    fn streams_of(&self, qos: &SupplierQOS<'_>) -> Result<Vec<PublishedStream>, SystemException> {
+        let publications = qos.publications.iter().map(|publication| {
+            let info = &publication.dependency_info;
+            let header = header_of(&publication.event.header);
+            (header, info.rt_info, info.number_of_calls)
+        });
+        let admission = self.admission.as_ref();
+        let streams = admission.map(|admission| admission.streams_of(publications));
+        Ok(streams.transpose()?.unwrap_or_default())
     }
 
     /// Takes events of a supplier. Those of a supplier that is not connected are ignored.
@@ -587,6 +696,54 @@ impl Clients {
         }
         self.last_number += 1;
         Ok(self.last_number)
+    }
+
+    /// Returns the publications with periods of all suppliers but one.
+    fn streams_without(&self, supplier: Option<u64>) -> Vec<PublishedStream> {
+        let others = self.suppliers.iter();
+        let others = others.filter(|(number, _)| Some(**number) != supplier);
+        let connections = others.filter_map(|(_, record)| record.connection.as_ref());
+        let streams = connections.flat_map(|connection| connection.streams.iter().copied());
+        streams.collect()
+    }
+
+    /// Returns the executions of all consumers but one.
+    fn executions_without(
+        &self,
+        consumer: Option<u64>,
+        published: &[PublishedStream],
+    ) -> Vec<Transaction> {
+        let mut executions = Vec::new();
+        for (number, record) in &self.consumers {
+            let connection = record.connection.as_ref();
+            let load = connection.and_then(|connection| connection.load.as_ref());
+            if let Some(load) = load.filter(|_| Some(*number) != consumer) {
+                load.add_to(&mut executions, published);
+            }
+        }
+        executions
+    }
+
+    /// Returns the time that is missing for a consumer, as text; empty if none is.
+    fn shortfall_with(&self, number: u64, load: &ConsumerLoad) -> String {
+        let published = self.streams_without(None);
+        let running = self.executions_without(Some(number), &published);
+        let mut added = Vec::new();
+        load.add_to(&mut added, &published);
+        admission::check(running, &added).err().unwrap_or_default()
+    }
+
+    /// Returns the time that consumers miss with these publications of a supplier, as text; empty
+    /// if none is missing.
+    fn shortfall_of_streams(&self, number: u64, streams: &[PublishedStream]) -> String {
+        if streams.is_empty() {
+            return String::new();
+        }
+        let mut published = self.streams_without(Some(number));
+        published.extend_from_slice(streams);
+        let all = self.executions_without(None, &published);
+        let fits = admission::check(Vec::new(), &all);
+        fits.err().unwrap_or_default()
     }
 
     /// The state of consumers, as observers are told.

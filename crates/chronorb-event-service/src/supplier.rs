@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chronorb_events::{Filter, Header};
 use chronorb_rt::PiMutex;
 
+use crate::admission::PublishedStream;
 use crate::idl::rtec_event_comm::PushSupplier;
 
 /// A supplier's proxy, connected or not.
@@ -23,6 +24,8 @@ pub(crate) struct SupplierConnection {
     /// The reference with the time limit of checks and callbacks. A supplier may have none.
     pub(crate) reference: Option<PushSupplier>,
     pub(crate) is_gateway: bool,
+    /// The publications with periods.
+    pub(crate) streams: Vec<PublishedStream>,
 }
 
 /// Sources and types, where zero is any.

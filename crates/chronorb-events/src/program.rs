@@ -93,6 +93,30 @@ pub(crate) enum Interest {
     All,
 }
 
+/// A test that every event passes to which a program reacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Every event passes.
+    Open,
+    /// Events with these values below the masks.
+    Values { masks: [i32; 2], values: [i32; 2] },
+    /// Events with at least one bit of each mask.
+    Bits { masks: [i32; 2] },
+}
+
+impl Guard {
+    #[inline]
+    pub(crate) fn lets_pass(&self, header: &Header) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Values { masks, values } => {
+                header.source & masks[0] == values[0] && header.event_type & masks[1] == values[1]
+            }
+            Self::Bits { masks } => has_bits(masks[0], masks[1], header),
+        }
+    }
+}
+
 impl Program {
     /// Checks and compiles a filter.
     ///
@@ -175,6 +199,28 @@ impl Program {
         }
     }
 
+    /// The test of its first node, if that has masks.
+    pub(crate) fn guard(&self) -> Guard {
+        match self.nodes[0].operation {
+            Operation::Masked {
+                source_mask,
+                type_mask,
+                source_value,
+                type_value,
+            } => Guard::Values {
+                masks: [source_mask, type_mask],
+                values: [source_value, type_value],
+            },
+            Operation::Bits {
+                source_mask,
+                type_mask,
+            } => Guard::Bits {
+                masks: [source_mask, type_mask],
+            },
+            _ => Guard::Open,
+        }
+    }
+
     /// The children of a node.
     pub(crate) fn children(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let end = self.nodes[at].end;
@@ -230,6 +276,7 @@ impl Program {
 }
 
 /// Whether an event has at least one bit of each mask.
+#[inline]
 pub(crate) fn has_bits(source_mask: i32, type_mask: i32, header: &Header) -> bool {
     header.source & source_mask != 0 && header.event_type & type_mask != 0
 }

@@ -13,7 +13,7 @@
 //! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
 //! | the result as a file | [`LockFile`] |
 //! | a plan of real-time I/O for the links of a node | [`LockFile::rio_plan`] |
-//! | sessions of further clients at run time | [`Schedule::further_calls`] |
+//! | sessions of further clients at run time | [`Sessions`] |
 //! | measured execution times in a file | [`Schedule::learn`] |
 //!
 //! # Example
@@ -54,6 +54,7 @@ mod parse;
 mod reservation;
 mod schedule;
 mod sensitivity;
+mod sessions;
 mod table;
 mod task_sets;
 mod units;
@@ -66,12 +67,13 @@ pub use error::{FileError, ScheduleError, ScheduleErrors};
 pub use learn::{Margin, MeasuredCost};
 pub use lock::{
     LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
-    LockReservation,
+    LockReservation, LockUrgency,
 };
 pub use schedule::{
     Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
     LockUse, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 pub use sensitivity::FACTOR_UNIT;
+pub use sessions::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 pub use units::{parse_time, readable_time};

@@ -115,6 +115,21 @@ pub struct LockActivity {
     pub period: Time,
     /// The deadline.
     pub deadline: Time,
+    /// The urgency of its requests, if a lane with an order other than that of arrival serves one
+    /// of its operations.
+    pub urgency: Option<LockUrgency>,
+}
+
+/// The urgency of the requests of an activity, for lanes with an order.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockUrgency {
+    /// The sum of the execution times of its operations, without the overhead of the nodes.
+    pub execution: Time,
+    /// The greatest criticality of its operations, from 0 to 4.
+    pub criticality: u8,
+    /// The greatest importance of its operations, from 0 to 4.
+    pub importance: u8,
 }
 
 /// A class of messages on a link.
@@ -283,6 +298,7 @@ impl Assignment {
                 priority: self.priority(first),
                 period: it.transaction.period,
                 deadline: it.transaction.deadline,
+                urgency: urgency_of(schedule, &it.works),
             })
         });
         activities.collect()
@@ -324,6 +340,23 @@ impl Assignment {
         classes.sort_by(|a, b| (&a.link, b.priority).cmp(&(&b.link, a.priority)));
         classes
     }
+}
+
+/// Returns the urgency of a transaction; `None` if no lane with an order serves its operations.
+fn urgency_of(schedule: &Schedule, works: &[StepWork]) -> Option<LockUrgency> {
+    let mut executed: Vec<_> = works.iter().filter_map(|work| work.executed()).collect();
+    executed.sort_unstable();
+    executed.dedup();
+    let operations = || executed.iter().map(|it| &schedule.operations[*it]);
+    let is_ordered = operations().any(|it| {
+        let order = it.lane.and_then(|lane| schedule.lanes[lane].order);
+        order.is_some_and(|order| order != LaneOrder::Fifo)
+    });
+    is_ordered.then(|| LockUrgency {
+        execution: operations().fold(0, |sum, it| sum.saturating_add(it.cost)),
+        criticality: operations().map(|it| it.criticality).max().unwrap_or(0),
+        importance: operations().map(|it| it.importance).max().unwrap_or(0),
+    })
 }
 
 fn lock_interfaces(schedule: &Schedule) -> Vec<LockInterface> {
@@ -411,6 +444,13 @@ impl fmt::Display for LockFile {
                 "period_ns = {}\ndeadline_ns = {}",
                 it.period, it.deadline
             )?;
+            if let Some(urgency) = &it.urgency {
+                writeln!(
+                    f,
+                    "execution_ns = {}\ncriticality = {}\nimportance = {}",
+                    urgency.execution, urgency.criticality, urgency.importance
+                )?;
+            }
         }
         for it in &self.classes {
             writeln!(
@@ -531,6 +571,7 @@ impl LockFile {
                 priority: priority(&table, "priority", mistakes),
                 period: time(&table, "period_ns", mistakes),
                 deadline: time(&table, "deadline_ns", mistakes),
+                urgency: LockUrgency::read(&table, mistakes),
             });
             table.finish(mistakes);
         }
@@ -567,6 +608,22 @@ impl LockFile {
             table.finish(mistakes);
         }
         Some(lock)
+    }
+}
+
+impl LockUrgency {
+    fn read(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Self> {
+        let execution = table.integer("execution_ns", 0, u64::MAX, mistakes);
+        let mut byte = |key| {
+            let number = table.integer(key, 0, 4, mistakes).unwrap_or(0);
+            u8::try_from(number).unwrap_or(4)
+        };
+        let (criticality, importance) = (byte("criticality"), byte("importance"));
+        Some(Self {
+            execution: execution?,
+            criticality,
+            importance,
+        })
     }
 }
 

@@ -92,6 +92,10 @@ pub(crate) enum EventsError {
     NotMonitored,
     #[error("the channel is not chronorb's: its consumers have no queues")]
     NoQueues,
+    #[error("the scheduling service is not reached: {0}")]
+    Scheduler(SystemException),
+    #[error("the object is no scheduling service (RtecScheduler::Scheduler)")]
+    NotScheduler,
     #[error("the channel returned no object")]
     Nil,
     #[error("the channel refuses the connection: {0}")]

@@ -35,6 +35,10 @@ pub(crate) struct PushArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     ttl: i32,
 
+    /// The handle of the supplier's operation in the scheduling service of the channel.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    rt_info: i32,
+
     /// The payload, as text.
     #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "file")]
     payload: String,
@@ -141,7 +145,7 @@ fn connect(
         dependency_info: DependencyInfo {
             dependency_type: DependencyTypeT::OneWayCall,
             number_of_calls: 1,
-            rt_info: 0,
+            rt_info: arguments.rt_info,
             rt_info_depended_on: 0,
             enabled: DependencyEnabledTypeT::DependencyEnabled,
         },

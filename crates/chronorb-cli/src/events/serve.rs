@@ -7,12 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use chronorb_event_service::{
-    ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions, Notation, PeerPolicy,
-    QueueOptions, Rules, UnpublishedPolicy, keep_order,
+    AdmissionPolicy, ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions,
+    Notation, OperationNeeds, OperationSource, PeerPolicy, QueueOptions, Rules, UnpublishedPolicy,
+    keep_order,
 };
 use chronorb_orb::outbox::OutboxLimits;
 use chronorb_orb::rtcorba::Priority;
-use chronorb_orb::{Orb, OrbConfig};
+use chronorb_orb::{Orb, OrbConfig, SystemException};
+use chronorb_sched_service::idl::rtec_scheduler::{GetError, PriorityError, Scheduler};
 use clap::{Args, ValueEnum, value_parser};
 
 use super::channel::{EventsError, NAME};
@@ -37,6 +39,16 @@ pub(crate) struct EventServerArguments {
     /// Write the reference, as IOR:…, into this file, which is replaced.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
+
+    /// Ask this scheduling service, as IOR:, corbaloc: or corbaname:, for the operations that
+    /// consumers and publications name in rt_info: execution times, periods and levels. A client
+    /// with which a consumer could miss the period of its events is not admitted.
+    #[arg(long, value_name = "REF")]
+    scheduler: Option<String>,
+
+    /// The treatment of clients that are not admitted.
+    #[arg(long, value_enum, default_value_t = AdmissionChoice::Refuse, requires = "scheduler")]
+    admission: AdmissionChoice,
 
     #[command(flatten)]
     options: OptionArguments,
@@ -137,6 +149,48 @@ enum RuleChoice {
     Tao,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AdmissionChoice {
+    /// They are refused with NO_RESOURCES.
+    Refuse,
+    /// They are connected, and reported.
+    Report,
+}
+
+/// The operations of a scheduling service.
+struct RemoteOperations(Scheduler);
+
+impl OperationSource for RemoteOperations {
+    fn operation(&self, handle: i32) -> Result<Option<OperationNeeds>, SystemException> {
+        let info = match self.0.get(handle) {
+            Ok(info) => info,
+            Err(GetError::System(exception)) => return Err(exception),
+            Err(_) => return Ok(None),
+        };
+        let place = match self.0.priority(handle) {
+            Ok((_, subpriority, level)) => Some((subpriority, level)),
+            Err(PriorityError::System(exception)) => return Err(exception),
+            // There is no schedule yet.
+            Err(_) => None,
+        };
+        let units = |units: u64| Duration::from_nanos(units.saturating_mul(100));
+        let period = u64::try_from(info.period).unwrap_or(0);
+        Ok(Some(OperationNeeds {
+            cost: units(info.worst_case_execution_time),
+            period: (period > 0).then(|| units(period)),
+            lane: place.and_then(|(_, level)| usize::try_from(level).ok()),
+            subpriority: place.map_or(0, |(subpriority, _)| subpriority),
+        }))
+    }
+}
+
+/// Finds a scheduling service.
+fn scheduler(orb: &Orb, reference: &str) -> Result<Scheduler, EventsError> {
+    let object = orb.string_to_object(reference)?;
+    let scheduler = Scheduler::narrow(&object).map_err(EventsError::Scheduler)?;
+    scheduler.ok_or(EventsError::NotScheduler)
+}
+
 impl OptionArguments {
     fn lane(&self, priority: Priority) -> LaneOptions {
         LaneOptions {
@@ -207,7 +261,14 @@ pub(super) fn run(
     let orb = Orb::with_config(config)?;
     orb.catch_signals()?;
     let poa = orb.root_poa()?;
-    let service = EventServer::new().options(arguments.options.options());
+    let mut service = EventServer::new().options(arguments.options.options());
+    if let Some(reference) = &arguments.scheduler {
+        let policy = match arguments.admission {
+            AdmissionChoice::Refuse => AdmissionPolicy::Refuse,
+            AdmissionChoice::Report => AdmissionPolicy::Report,
+        };
+        service = service.admission(RemoteOperations(scheduler(&orb, reference)?), policy);
+    }
     let service = service.serve_in(&poa);
     let service =
         service.map_err(|error| EventsError::Serve(error, orb.last_failure().map(Box::new)))?;
@@ -263,6 +324,7 @@ Examples:
   chronorb events serve --bind --ns corbaloc::names.example:2809/NameService
   chronorb events serve --listen iiop://:2812 --rules tao --consumer-reconnect
   chronorb events serve --lane 20000 --lane 10000 --outbox 64
+  chronorb events serve --lane 20000 --lane 10000 --scheduler REF
   chronorb events serve --ior-file channel.ior -ORBServerTransportRule '10.0.0.0/24 tcp'
 
 Clients reach the channel by corbaloc:iiop:HOST:PORT/EventService.

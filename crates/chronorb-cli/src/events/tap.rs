@@ -40,6 +40,10 @@ pub(crate) struct TapArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     lane: i32,
 
+    /// The handle of this consumer's operation in the scheduling service of the channel.
+    #[arg(long, value_name = "N", conflicts_with = "lane")]
+    rt_info: Option<i32>,
+
     /// Let so many events wait in the channel for this consumer, and print how many it loses.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     queue: Option<u32>,
@@ -155,8 +159,14 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
         .map_err(|_| INACTIVE)?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let consumer = PushConsumer::unchecked_narrow(&object);
-    let (filter, lane) = (&arguments.filter, arguments.lane);
-    let proxy = connect(&remote, &consumer, filter, lane, queue.as_ref())?;
+    let rt_info = arguments.rt_info.unwrap_or(arguments.lane);
+    let proxy = connect(
+        &remote,
+        &consumer,
+        &arguments.filter,
+        rt_info,
+        queue.as_ref(),
+    )?;
     let printer = Printer {
         received,
         lost,
@@ -187,7 +197,7 @@ fn connect(
     remote: &RemoteChannel,
     consumer: &PushConsumer,
     filter: &Filter,
-    lane: i32,
+    rt_info: i32,
     queue: Option<&QueueQOS>,
 ) -> Result<ProxyPushSupplier, EventsError> {
     let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
@@ -204,7 +214,7 @@ fn connect(
         })?;
     }
     let dependencies: Vec<_> = (write_entries(filter).iter())
-        .map(|entry| dependency(entry, lane))
+        .map(|entry| dependency(entry, rt_info))
         .collect();
     let qos = ConsumerQOS {
         dependencies: &dependencies,
@@ -216,10 +226,18 @@ fn connect(
     let consumer = PushConsumer::unchecked_narrow(&consumer);
     let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
     connected.map_err(|error| match error {
-        ConnectPushConsumerError::System(exception) => failed(exception),
+        ConnectPushConsumerError::System(exception) => {
+            shortfall(&proxy).map_or_else(|| failed(exception), EventsError::Refused)
+        }
         error => EventsError::Refused(error.to_string()),
     })?;
     Ok(proxy)
+}
+
+/// The time that is missing for a consumer that was not admitted.
+fn shortfall(proxy: &ProxyPushSupplier) -> Option<String> {
+    let queued = QueuedProxyPushSupplier::narrow(proxy.as_object()).ok()??;
+    queued.shortfall().ok().filter(|text| !text.is_empty())
 }
 
 fn dependency(entry: &Entry, rt_info: i32) -> Dependency<'static> {

@@ -6,7 +6,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
-use chronorb_orb::{Orb, OrbConfig};
+use chronorb_event_service::idl::rtec_base::{
+    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
+};
+use chronorb_event_service::idl::rtec_event_channel_admin::{
+    ProxyPushConsumer, Publication, SupplierQOS,
+};
+use chronorb_event_service::idl::rtec_event_comm::{Event, EventHeader, RtecEventData};
+use chronorb_orb::{Any, Orb, OrbConfig};
+use chronorb_sched_service::idl::rtec_scheduler::{
+    CriticalityT, ImportanceT, InfoTypeT, Scheduler,
+};
 use serde_json::Value;
 
 use crate::support::{Server, chronorb, stderr, stdout};
@@ -281,4 +291,79 @@ fn a_tap_ends_in_order_when_its_reader_has_gone() {
     }
     assert_eq!(tap.finish().0, Some(0));
     channel.end();
+}
+
+#[test]
+fn a_scheduling_service_decides_on_the_admission_of_consumers() {
+    let scheduling = Server::start(&["sched", "serve"]);
+    let channel = Channel::start(&["--scheduler", &scheduling.reference, "--lane", "0"]);
+    let object = channel.orb.string_to_object(&scheduling.reference).unwrap();
+    let scheduler = Scheduler::narrow(&object).unwrap().unwrap();
+    // In units of 100 ns: a supplier of 10 ms, and consumers of 4 and of 12 ms.
+    let operations = [
+        ("radar", 1, 100_000),
+        ("track", 40_000, 0),
+        ("map", 120_000, 0),
+    ];
+    for (name, cost, period) in operations {
+        let handle = scheduler.create(name).unwrap();
+        let (criticality, importance) = (CriticalityT::LowCriticality, ImportanceT::LowImportance);
+        let kind = InfoTypeT::Operation;
+        let set = scheduler.set(
+            handle,
+            criticality,
+            cost,
+            cost,
+            cost,
+            period,
+            importance,
+            0,
+            0,
+            kind,
+        );
+        set.unwrap();
+    }
+    let admin = channel.client.for_suppliers().unwrap().unwrap();
+    let radar = admin.obtain_push_consumer().unwrap().unwrap();
+    publish(&radar, 20, 1);
+    let track = channel.tap(&["--filter", "20", "--rt-info", "2", "--count", "1"]);
+    let refused = channel.events(&["tap", "--filter", "20", "--rt-info", "3"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    let expected = "refuses the connection: the processor is overloaded";
+    assert!(text.contains(expected), "{text}");
+    channel.push("20", "plot");
+    let printed = (Some(0), "1:20 \"plot\"\n".to_owned(), String::new());
+    assert_eq!(track.finish(), printed);
+    channel.end();
+}
+
+/// Connects a supplier of an event type, with the handle of its operation.
+fn publish(proxy: &ProxyPushConsumer, event_type: i32, rt_info: i32) {
+    let publication = Publication {
+        event: Event {
+            header: EventHeader {
+                r#type: event_type,
+                source: 1,
+                ..EventHeader::default()
+            },
+            data: RtecEventData {
+                pad1: 0,
+                payload: &[],
+                any_value: Any::default(),
+            },
+        },
+        dependency_info: DependencyInfo {
+            dependency_type: DependencyTypeT::OneWayCall,
+            number_of_calls: 1,
+            rt_info,
+            rt_info_depended_on: 0,
+            enabled: DependencyEnabledTypeT::DependencyEnabled,
+        },
+    };
+    let qos = SupplierQOS {
+        publications: &[publication],
+        is_gateway: false,
+    };
+    proxy.connect_push_supplier(None, &qos).unwrap();
 }

@@ -5,7 +5,7 @@ use chronorb_event_service::idl::rtec_event_comm::Event;
 use chronorb_event_service::{ChannelOptions, UnpublishedPolicy};
 use chronorb_events::Filter;
 
-use crate::support::{Clients, Fixture, Set, event, everywhere, leaf, single};
+use crate::support::{Clients, Fixture, Set, dispatchings, event, everywhere, leaf, single};
 
 #[test]
 fn case_1_wildcards_match_every_source_or_type() {
@@ -91,18 +91,20 @@ fn case_27_unpublished_events_are_filtered_as_others_by_default() {
 #[test]
 fn case_27_unpublished_events_reach_nobody_if_the_channel_is_strict() {
     for clients in [Clients::Collocated, Clients::Remote] {
-        let options = ChannelOptions {
-            unpublished: UnpublishedPolicy::Dropped,
-            ..ChannelOptions::default()
-        };
-        let f = Fixture::new(clients, options);
-        let everything = f.subscribe(&Filter::Everything);
-        let exact = f.subscribe(&leaf((10, 21)));
-        let supplier = f.supplier(&[(10, 20), (11, 0)]);
-        f.push(&supplier, &[(10, 20), (10, 21), (11, 21)]);
-        assert_eq!(f.sets(&everything), single(&[(10, 20), (11, 21)]));
-        assert_eq!(f.sets(&exact), Vec::<Set>::new());
-        assert_eq!(f.service.statistics().suppliers[0].unpublished, 1);
+        for options in dispatchings() {
+            let options = ChannelOptions {
+                unpublished: UnpublishedPolicy::Dropped,
+                ..options
+            };
+            let f = Fixture::new(clients, options);
+            let everything = f.subscribe(&Filter::Everything);
+            let exact = f.subscribe(&leaf((10, 21)));
+            let supplier = f.supplier(&[(10, 20), (11, 0)]);
+            f.push(&supplier, &[(10, 20), (10, 21), (11, 21)]);
+            assert_eq!(f.sets(&everything), single(&[(10, 20), (11, 21)]));
+            assert_eq!(f.sets(&exact), Vec::<Set>::new());
+            assert_eq!(f.service.statistics().suppliers[0].unpublished, 1);
+        }
     }
 }
 

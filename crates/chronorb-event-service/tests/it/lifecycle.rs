@@ -130,6 +130,71 @@ fn case_19_disconnections_return_while_other_threads_push() {
     });
 }
 
+/// A consumer that counts the pushes which begin after it has left.
+#[derive(Default)]
+struct Leaver {
+    has_left: AtomicBool,
+    pushes: AtomicU64,
+    late: AtomicU64,
+}
+
+impl PushConsumerOwnedServant for Leaver {
+    fn push(&self, _: &Call<'_>, _: EventSet<'_>) -> Result<(), SystemException> {
+        self.pushes.fetch_add(1, Ordering::SeqCst);
+        let late = u64::from(self.has_left.load(Ordering::SeqCst));
+        self.late.fetch_add(late, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn case_19_no_push_follows_the_callback_of_a_disconnection() {
+    for options in crate::support::dispatchings() {
+        // The callback goes by the connection of the pushes, so it is behind all of them.
+        let options = ChannelOptions {
+            disconnect_callbacks: true,
+            ..options
+        };
+        let f = Fixture::new(Clients::Remote, options);
+        let is_over = AtomicBool::new(false);
+        let leavers: Vec<_> = (0..40).map(|_| Arc::new(Leaver::default())).collect();
+        thread::scope(|scope| {
+            for source in 1..=2 {
+                let (f, is_over) = (&f, &is_over);
+                scope.spawn(move || {
+                    let supplier = f.supplier(&[(source, 20)]);
+                    while !is_over.load(Ordering::Acquire) {
+                        f.push(&supplier, &[(source, 20)]);
+                    }
+                });
+            }
+            let filter = write_entries(&Filter::Everything);
+            for leaver in &leavers {
+                let (proxy, _) = f.proxy_supplier();
+                let skeleton = PushConsumerSkeleton::from_arc(leaver.clone());
+                let object = f.client.root_poa().unwrap().serve(skeleton).unwrap();
+                let reference = PushConsumer::unchecked_narrow(&object);
+                connect(&proxy, Some(&reference), &filter).unwrap();
+                while leaver.pushes.load(Ordering::SeqCst) == 0 {
+                    thread::yield_now();
+                }
+                proxy.disconnect_push_supplier().unwrap();
+                leaver.has_left.store(true, Ordering::SeqCst);
+            }
+            is_over.store(true, Ordering::Release);
+        });
+        let late: u64 = leavers
+            .iter()
+            .map(|it| it.late.load(Ordering::SeqCst))
+            .sum();
+        assert_eq!(late, 0);
+    }
+}
+
 #[test]
 fn case_20_destruction_calls_each_client_back_once() {
     everywhere(|f| {

@@ -1,13 +1,18 @@
 //! Tests of the event channel, as its clients see it.
 
+mod admission;
 mod correlation;
 mod filters;
 mod lifecycle;
+#[path = "../../../chronorb-events/tests/it/model.rs"]
+mod model;
 mod multicast;
 mod observers;
 mod outboxes;
 mod overload;
 mod peers;
+mod rings;
+mod scripts;
 mod statistics;
 mod support;
 mod timers;

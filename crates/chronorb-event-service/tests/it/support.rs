@@ -106,6 +106,15 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// A channel whose clients are checked only when the test says so.
     pub(crate) fn new(clients: Clients, options: ChannelOptions) -> Self {
+        Self::of(clients, options, |server| server)
+    }
+
+    /// As [`new`](Self::new), of a server with further settings.
+    pub(crate) fn of(
+        clients: Clients,
+        options: ChannelOptions,
+        configure: impl FnOnce(EventServer) -> EventServer,
+    ) -> Self {
         let options = ChannelOptions {
             peers: PeerPolicy {
                 check_period: None,
@@ -121,7 +130,7 @@ impl Fixture {
         let clock = TestClock::default();
         let poa = server.root_poa().unwrap();
         let serving = EventServer::new().options(options).clock(clock.clone());
-        let service = serving.serve_in(&poa).unwrap();
+        let service = configure(serving).serve_in(&poa).unwrap();
         poa.manager().activate().unwrap();
         client.root_poa().unwrap().manager().activate().unwrap();
         let text = server.object_to_string(service.channel());
@@ -465,7 +474,7 @@ pub(crate) fn connect_on(
     proxy.connect_push_consumer(Some(consumer), &qos).unwrap();
 }
 
-fn dependencies(entries: &[Entry], rt_info: i32) -> Vec<Dependency<'static>> {
+pub(crate) fn dependencies(entries: &[Entry], rt_info: i32) -> Vec<Dependency<'static>> {
     let dependency = |entry: &Entry| {
         let mut event = event(entry.source, entry.event_type);
         event.header.creation_time = entry.time;

@@ -41,6 +41,9 @@ impl<V> Index<V> {
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<&V> {
         let mut slot = &self.root;
+        if matches!(slot, Slot::Empty) {
+            return None;
+        }
         let hash = self.hash(key);
         let mut rest = hash;
         loop {

@@ -3,8 +3,10 @@
 mod index;
 mod sequence;
 
+use std::cmp::Ordering;
+
 use crate::event::Header;
-use crate::program::{Interest, Program};
+use crate::program::{Guard, Interest, Program};
 use index::{Index, Keep};
 use sequence::{Cursor, Sequence};
 
@@ -31,14 +33,18 @@ use sequence::{Cursor, Sequence};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Routes<T> {
-    /// By source and type; of wildcards, with zero for any.
+    /// By source and type, of subscriptions to both.
     exact: Index<Sequence<T>>,
+    /// By type, of subscriptions to a type of any source.
+    by_type: Index<Sequence<T>>,
+    /// By source, of subscriptions to any type of a source.
+    by_source: Index<Sequence<T>>,
     /// By type alone, for events without a source.
     types: Index<Sequence<T>>,
     /// Subscriptions to whole sources, for events without a source.
     sources: Sequence<T>,
     /// Subscriptions that may react to any event.
-    wide: Sequence<T>,
+    wide: Sequence<WideEntry<T>>,
     /// Subscriptions that react to any event at all.
     any: Sequence<T>,
 }
@@ -47,6 +53,8 @@ impl<T> Default for Routes<T> {
     fn default() -> Self {
         Self {
             exact: Index::default(),
+            by_type: Index::default(),
+            by_source: Index::default(),
             types: Index::default(),
             sources: Sequence::default(),
             wide: Sequence::default(),
@@ -63,15 +71,30 @@ impl<T: Clone + Ord> Routes<T> {
 
     /// Adds a subscription with this program.
     pub fn insert(&mut self, program: &Program, subscription: T) {
+        let guard = program.guard();
+        let item = subscription.clone();
+        self.change_wide(program, |wide| wide.insert(WideEntry { item, guard }));
         self.change(program, |sequence| sequence.insert(subscription.clone()));
     }
 
     /// Removes a subscription, which was added with this program.
     pub fn remove(&mut self, program: &Program, subscription: &T) {
+        let guarded = WideEntry {
+            item: subscription.clone(),
+            guard: program.guard(),
+        };
+        self.change_wide(program, |wide| wide.remove(&guarded));
         self.change(program, |sequence| sequence.remove(subscription));
     }
 
-    /// Changes the sequences that a subscription with this program belongs to.
+    /// Changes the sequence of subscriptions to any event, if one with this program belongs to it.
+    fn change_wide(&mut self, program: &Program, change: impl FnOnce(&mut Sequence<WideEntry<T>>)) {
+        if program.interests().contains(&Interest::All) {
+            change(&mut self.wide);
+        }
+    }
+
+    /// Changes the other sequences that a subscription with this program belongs to.
     fn change(&mut self, program: &Program, mut change: impl FnMut(&mut Sequence<T>)) {
         let mut change = |sequence: &mut Sequence<T>| {
             change(sequence);
@@ -86,7 +109,6 @@ impl<T: Clone + Ord> Routes<T> {
             change(&mut self.any);
         }
         if interests.contains(&Interest::All) {
-            change(&mut self.wide);
             return;
         }
         for interest in interests {
@@ -96,11 +118,11 @@ impl<T: Clone + Ord> Routes<T> {
                     self.types.change(key(0, event_type), &mut change);
                 }
                 Interest::Type(event_type) => {
-                    self.exact.change(key(0, event_type), &mut change);
+                    self.by_type.change(key(0, event_type), &mut change);
                     self.types.change(key(0, event_type), &mut change);
                 }
                 Interest::Source(source) => {
-                    self.exact.change(key(source, 0), &mut change);
+                    self.by_source.change(key(source, 0), &mut change);
                     change(&mut self.sources);
                 }
                 Interest::All => {}
@@ -112,21 +134,30 @@ impl<T: Clone + Ord> Routes<T> {
     #[inline]
     pub fn candidates(&self, header: &Header) -> Candidates<'_, T> {
         let (source, event_type) = (header.source, header.event_type);
-        let exact = |source, event_type| cursor(self.exact.get(key(source, event_type)));
         let none = Cursor::default;
-        Candidates(match (source, event_type) {
-            (_, 0) => [self.any.cursor(), none(), none(), none()],
+        let (sequences, wide) = match (source, event_type) {
+            (_, 0) => ([self.any.cursor(), none(), none()], Cursor::default()),
             (0, _) => {
                 let of_type = cursor(self.types.get(key(0, event_type)));
-                [of_type, self.sources.cursor(), self.wide.cursor(), none()]
+                let wide = self.wide.cursor();
+                ([of_type, self.sources.cursor(), none()], wide)
             }
-            _ => [
-                exact(source, event_type),
-                exact(0, event_type),
-                exact(source, 0),
-                self.wide.cursor(),
-            ],
-        })
+            _ => {
+                let sequences = [
+                    cursor(self.exact.get(key(source, event_type))),
+                    cursor(self.by_type.get(key(0, event_type))),
+                    cursor(self.by_source.get(key(source, 0))),
+                ];
+                (sequences, self.wide.cursor())
+            }
+        };
+        let mut candidates = Candidates {
+            sequences,
+            wide,
+            header: *header,
+        };
+        candidates.skip_wide();
+        candidates
     }
 }
 
@@ -134,20 +165,70 @@ impl<T: Clone + Ord> Routes<T> {
 ///
 /// Merges sequences.
 #[derive(Debug)]
-pub struct Candidates<'a, T>([Cursor<'a, T>; 4]);
+pub struct Candidates<'a, T> {
+    sequences: [Cursor<'a, T>; 3],
+    /// The guard of the next element lets the event pass.
+    wide: Cursor<'a, WideEntry<T>>,
+    header: Header,
+}
+
+impl<T: Ord> Candidates<'_, T> {
+    /// Passes the subscriptions whose guards reject the event.
+    #[inline]
+    fn skip_wide(&mut self) {
+        while let Some(next) = self.wide.peek()
+            && !next.guard.lets_pass(&self.header)
+        {
+            self.wide.advance();
+        }
+    }
+}
 
 impl<'a, T: Ord> Iterator for Candidates<'a, T> {
     type Item = &'a T;
 
     #[inline]
     fn next(&mut self) -> Option<&'a T> {
-        let next = self.0.iter().filter_map(Cursor::peek).min()?;
-        for cursor in &mut self.0 {
+        let wide = self.wide.peek().map(|next| &next.item);
+        let others = self.sequences.iter().filter_map(Cursor::peek);
+        let next = others.chain(wide).min()?;
+        for cursor in &mut self.sequences {
             if cursor.peek() == Some(next) {
                 cursor.advance();
             }
         }
+        if wide == Some(next) {
+            self.wide.advance();
+            self.skip_wide();
+        }
         Some(next)
+    }
+}
+
+/// A subscription to any event, with the part of its filter that rejects most events.
+#[derive(Clone, Debug)]
+struct WideEntry<T> {
+    item: T,
+    guard: Guard,
+}
+
+impl<T: PartialEq> PartialEq for WideEntry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.item == other.item
+    }
+}
+
+impl<T: Eq> Eq for WideEntry<T> {}
+
+impl<T: Ord> PartialOrd for WideEntry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Ord> Ord for WideEntry<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.item.cmp(&other.item)
     }
 }
 

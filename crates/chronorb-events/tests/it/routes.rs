@@ -86,3 +86,42 @@ fn connecting_costs_the_logarithm_of_the_consumers() {
         assert!(many < (1 << 14) * 1500, "{many} steps");
     }
 }
+
+/// A filter that begins with masks concerns only the events that pass them, and those without a
+/// type.
+#[test]
+fn masks_that_reject_an_event_cost_no_candidate() {
+    let masked = |value| Filter::Masked {
+        source_mask: 0xf,
+        type_mask: 0,
+        source_value: value,
+        type_value: 0,
+    };
+    let bits = Filter::Bits {
+        source_mask: 0x30,
+        type_mask: 0x40,
+        then: Box::new(Filter::Everything),
+    };
+    let mut routes = Routes::new();
+    for number in 0..100 {
+        routes.insert(&compile(&masked(number % 10)), number);
+    }
+    routes.insert(&compile(&bits), 100);
+    routes.insert(&compile(&Filter::of_type(20)), 101);
+    let candidates = |routes: &Routes<i32>, source, event_type| {
+        let header = Event::new(source, event_type, ()).header;
+        routes.candidates(&header).copied().collect::<Vec<_>>()
+    };
+    let ones: Vec<_> = (0..100).filter(|number| number % 10 == 1).collect();
+    assert_eq!(candidates(&routes, 1, 21), ones);
+    assert_eq!(
+        candidates(&routes, 0x11, 0x40),
+        [&ones[..], &[100]].concat()
+    );
+    assert_eq!(candidates(&routes, 0xf, 20), [101]);
+    assert_eq!(candidates(&routes, 0xf, 0).len(), 102);
+    for number in 0..100 {
+        routes.remove(&compile(&masked(number % 10)), &number);
+    }
+    assert_eq!(candidates(&routes, 1, 21), [] as [i32; 0]);
+}

@@ -5,6 +5,7 @@ use chronorb_report::units;
 use super::connections::ConnectionRow;
 use super::fan_out::FanOutFigures;
 use super::outcome::EventsOutcome;
+use super::peers::{PeerFigures, PeerSystem};
 use super::push::{PushCase, PushFigures};
 use super::ring::RingRow;
 use super::slow::{OUTBOX, PAYLOAD, SlowRow};
@@ -54,6 +55,11 @@ pub(super) fn of(outcome: &EventsOutcome) -> Vec<Claim> {
             wakes_once(&outcome.ring),
             tells_lapped(&outcome.ring),
         ]);
+    }
+    if let Some(peers) = &outcome.peers {
+        let rivals = PeerSystem::ALL.into_iter();
+        let rivals = rivals.filter_map(|system| Some((system, system.rival()?)));
+        claims.extend(rivals.map(|(system, ours)| is_ahead(peers, ours, system)));
     }
     claims
 }
@@ -203,10 +209,11 @@ fn keeps_time(timers: &TimerFigures) -> Claim {
                  missing";
     let ticks = timers.lateness.calls;
     let words = format!(
-        "{} of {} ticks elsewhere, {} missing",
+        "{} of {} ticks elsewhere, {} missing, {} of these while the lane was late by the interval",
         timers.drifted,
         units::count(ticks),
-        timers.missing
+        timers.missing,
+        timers.overrun
     );
     let holds = timers.drifted + timers.missing == 0;
     Claim::aim(claim).holds((ticks > 0).then_some((holds, words)))
@@ -246,7 +253,7 @@ fn keeps_memory(beside: &SlowRow) -> Claim {
 
 fn publishes_flat(rows: &[RingRow]) -> Claim {
     let claim = "A message to a ring of shared memory takes its publisher as long with the most \
-                 cursors that poll as with one, within a fifth";
+                 cursors that poll as with one in each process of readers, within a fifth";
     let polling = || rows.iter().filter(|row| !row.sleeping);
     let ends = polling().min_by_key(|row| row.cursors);
     let ends = ends.zip(polling().max_by_key(|row| row.cursors));
@@ -289,10 +296,36 @@ fn tells_lapped(rows: &[RingRow]) -> Claim {
     Claim::aim(claim).holds(Some((holds, words)))
 }
 
+fn is_ahead(peers: &PeerFigures, ours: PeerSystem, other: PeerSystem) -> Claim {
+    let claim = format!(
+        "p50 and p99 of chronorb are at most those of {}, with every number of consumers",
+        other.name()
+    );
+    let rows = peers.rows.iter().filter(|row| row.system == other);
+    let ratios = rows.filter_map(|row| {
+        let of_ours = peers.of(ours, row.consumers)?;
+        let p50 = of_ours.p50_us / row.latency.p50_us;
+        Some((row.consumers, p50, of_ours.p99_us / row.latency.p99_us))
+    });
+    let ratios: Vec<_> = ratios.collect();
+    let words = ratios
+        .iter()
+        .map(|(consumers, p50, p99)| format!("with {consumers} {p50:.2} and {p99:.2} of them"));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let holds = ratios
+        .iter()
+        .all(|(_, p50, p99)| *p50 <= 1.0 && *p99 <= 1.0);
+    let measured = (!ratios.is_empty()).then_some((holds, words));
+    Claim::aim(claim).holds(measured)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::plan::EventsPlan;
-    use super::super::{BurstRow, ConnectionOrder, FanOutRow, PriorityRow, PushRow, TimerFigures};
+    use super::super::{
+        AbsentPeer, BurstRow, ConnectionOrder, FanOutRow, PeerRow, PriorityRow, PushRow,
+        TimerFigures,
+    };
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
@@ -346,6 +379,13 @@ pub(super) mod tests {
             taken: 90 * u64::from(cursors),
             lost: 10 * u64::from(cursors),
         };
+        let peer = |system: PeerSystem| PeerRow {
+            system,
+            consumers: 8,
+            latency: summary(if system.rival().is_some() { 90 } else { 50 }),
+            of_raw: Some(1.5),
+            missing: 0,
+        };
         EventsOutcome {
             environment: Environment::example(),
             priority: vec![
@@ -393,10 +433,18 @@ pub(super) mod tests {
                 thread: summary(55),
                 drifted: 0,
                 missing: 0,
+                overrun: 0,
                 real_time: true,
             }),
             slow: [false, true].map(slow).to_vec(),
-            ring: vec![ring(1, false), ring(1_000, false), ring(2, true)],
+            ring: vec![ring(2, false), ring(1_000, false), ring(2, true)],
+            peers: Some(PeerFigures {
+                rows: PeerSystem::ALL.map(peer).to_vec(),
+                absent: vec![AbsentPeer {
+                    system: PeerSystem::OmniEvents,
+                    reason: "its programs are not built".to_owned(),
+                }],
+            }),
             ..EventsOutcome::new(&plan, false)
         }
     }
@@ -448,6 +496,13 @@ pub(super) mod tests {
         other.ring[1].nanos = 80.0;
         other.ring[1].wakes = Some(0.5);
         other.ring[1].lost = 0;
+        if let Some(peers) = &mut other.peers {
+            for row in &mut peers.rows {
+                if row.system.rival().is_some() {
+                    row.latency.p99_us = 40.0;
+                }
+            }
+        }
         for claim in of(&other) {
             assert_eq!(claim.verdict(), Verdict::Missed, "{claim:?}");
         }

@@ -4,7 +4,7 @@
 //! process, by the number of consumers and of other subscribers. Over TCP a channel has a process
 //! of its own. It gets urgent events beside a saturated lane, one event for many consumers,
 //! bursts, connections, and a consumer that takes nothing. A thousand timers run on one lane. A
-//! ring of shared memory has up to a thousand cursors.
+//! ring of shared memory has up to a thousand cursors. Other systems take the same events in turns.
 //!
 //! The parts follow the performance tests of TAO's event channel; the book says which.
 
@@ -13,6 +13,8 @@ mod claims;
 mod connections;
 mod fan_out;
 mod outcome;
+mod peer_parts;
+mod peers;
 mod plan;
 mod priority;
 mod push;
@@ -33,6 +35,9 @@ pub use bursts::BurstRow;
 pub use connections::{ConnectionOrder, ConnectionRow};
 pub use fan_out::{FanOutFigures, FanOutRow};
 pub use outcome::EventsOutcome;
+pub(crate) use peer_parts::peers_main;
+pub(crate) use peers::PEERS;
+pub use peers::{AbsentPeer, PeerFigures, PeerRow, PeerSystem};
 pub use plan::{EventsPart, EventsPlan};
 pub use priority::PriorityRow;
 pub(crate) use priority::{LOAD, load_main};
@@ -99,6 +104,9 @@ impl Experiment for Events {
             }
             if plan.has(EventsPart::Ring) {
                 outcome.ring = ring::measure(plan, &watch)?;
+            }
+            if plan.has(EventsPart::Peers) {
+                outcome.peers = Some(peers::measure(plan, &watch)?);
             }
             Ok(())
         })?;

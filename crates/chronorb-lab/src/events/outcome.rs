@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::bursts::BurstRow;
 use super::connections::ConnectionRow;
 use super::fan_out::FanOutFigures;
+use super::peers::PeerFigures;
 use super::plan::{EventsPart, EventsPlan};
 use super::priority::PriorityRow;
 use super::push::{PushCase, PushFigures, PushRow};
@@ -50,6 +51,9 @@ pub struct EventsOutcome {
     /// The rings; none if they were not measured.
     #[serde(skip)]
     pub ring: Vec<RingRow>,
+    /// The systems in turns, if they were measured.
+    #[serde(skip)]
+    pub peers: Option<PeerFigures>,
 }
 
 impl EventsOutcome {
@@ -67,6 +71,7 @@ impl EventsOutcome {
             timers: None,
             slow: Vec::new(),
             ring: Vec::new(),
+            peers: None,
         }
     }
 
@@ -99,6 +104,9 @@ impl EventsOutcome {
         );
         add(EventsPart::SlowConsumer, plain_data(&self.slow));
         add(EventsPart::Ring, plain_data(&self.ring));
+        if let Some(peers) = &self.peers {
+            add(EventsPart::Peers, plain_data(&peers.rows));
+        }
         rows
     }
 

@@ -36,11 +36,14 @@ pub enum EventsPart {
     /// One ring of shared memory for many cursors.
     #[serde(rename = "ev9")]
     Ring,
+    /// Other systems beside the channel.
+    #[serde(rename = "peers")]
+    Peers,
 }
 
 impl EventsPart {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Priority,
         Self::Collocated,
         Self::Filters,
@@ -50,6 +53,7 @@ impl EventsPart {
         Self::Timers,
         Self::SlowConsumer,
         Self::Ring,
+        Self::Peers,
     ];
 }
 
@@ -79,10 +83,16 @@ pub struct EventsPlan {
     pub timer_run: Duration,
     /// The events beside a slow consumer, one in a millisecond.
     pub beside_slow: u32,
-    /// The numbers of cursors that poll a ring.
+    /// The numbers of cursors that poll a ring, in two processes.
     pub cursors: Vec<u32>,
     /// The numbers of cursors that sleep at it.
     pub sleepers: Vec<u32>,
+    /// The numbers of consumers of each system.
+    pub peer_consumers: Vec<u32>,
+    /// The events that each number of them gets in a round.
+    pub peer_events: u32,
+    /// The rounds in which the systems take turns.
+    pub peer_rounds: u32,
 }
 
 impl EventsPlan {
@@ -98,8 +108,11 @@ impl EventsPlan {
             timers: 1_000,
             timer_run: Duration::from_secs(20),
             beside_slow: 10_000,
-            cursors: vec![1, 10, 100, 1_000],
-            sleepers: vec![1, 100],
+            cursors: vec![2, 10, 100, 1_000],
+            sleepers: vec![2, 100],
+            peer_consumers: vec![1, 8, 64],
+            peer_events: 300,
+            peer_rounds: 5,
         }
     }
 
@@ -112,6 +125,7 @@ impl EventsPlan {
             connections: vec![50, 100],
             timer_run: Duration::from_secs(3),
             beside_slow: 2_000,
+            peer_rounds: 1,
             ..Self::full()
         }
     }
@@ -129,8 +143,11 @@ impl EventsPlan {
             timers: 10,
             timer_run: Duration::from_millis(50),
             beside_slow: 20,
-            cursors: vec![1, 3],
+            cursors: vec![2, 3],
             sleepers: vec![2],
+            peer_consumers: vec![1, 2],
+            peer_events: 5,
+            peer_rounds: 1,
             ..Self::full()
         }
     }
@@ -160,6 +177,7 @@ impl EventsPlan {
                 EventsPart::Ring,
                 AROUND * (self.cursors.len() + self.sleepers.len()) as u32,
             ),
+            (EventsPart::Peers, super::peers::length(self)),
         ];
         let parts = parts.into_iter().filter(|(part, _)| self.has(*part));
         parts.map(|(_, length)| length).sum()

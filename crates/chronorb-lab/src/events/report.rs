@@ -7,6 +7,7 @@ use super::bursts::BurstRow;
 use super::connections::ConnectionRow;
 use super::fan_out::FanOutFigures;
 use super::outcome::EventsOutcome;
+use super::peers::{PeerFigures, PeerSystem};
 use super::priority::PriorityRow;
 use super::push::{PushCase, PushFigures, PushRow};
 use super::ring::RingRow;
@@ -29,6 +30,7 @@ impl Findings for EventsOutcome {
             self.timers.as_ref().map(timer_finding),
             slow_finding(&self.slow),
             ring_finding(&self.ring),
+            self.peers.as_ref().and_then(peer_finding),
         ];
         let first = parts.into_iter().flatten().next();
         first.map_or_else(|| Events::TITLE.to_owned(), |finding| capitalised(&finding))
@@ -41,6 +43,9 @@ impl Findings for EventsOutcome {
         let refused = [pushes, fan_out].into_iter().flatten();
         let refused = refused.filter(|of| !of.is_empty());
         caveats.extend(refused.map(|of| format!("Not all could be counted: {of}.")));
+        let absent = self.peers.iter().flat_map(|peers| &peers.absent);
+        caveats
+            .extend(absent.map(|of| format!("{} takes no part: {}.", of.system.name(), of.reason)));
         caveats
     }
 
@@ -90,6 +95,11 @@ impl Findings for EventsOutcome {
         }
         if let Some(finding) = ring_finding(&self.ring) {
             document = document.part(capitalised(&finding), [], [ring_table(&self.ring)]);
+        }
+        if let Some(peers) = &self.peers {
+            let finding = peer_finding(peers).unwrap_or_default();
+            let parts = ([peer_chart(peers)], [peer_table(peers)]);
+            document = document.part(capitalised(&finding), parts.0, parts.1);
         }
         end(
             document,
@@ -426,10 +436,63 @@ fn ring_table(rows: &[RingRow]) -> Table {
     )
 }
 
+fn peer_finding(peers: &PeerFigures) -> Option<String> {
+    let most = peers.rows.iter().map(|row| row.consumers).max()?;
+    let rows = peers.rows.iter().filter(|row| row.consumers == most);
+    let each = rows.map(|row| {
+        let time = units::time(row.latency.p50_us);
+        format!("{} {time}", row.system.name())
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "half of the events reach {} consumers within these times: {each}",
+        units::count(most.into())
+    ))
+}
+
+fn peer_chart(peers: &PeerFigures) -> Chart {
+    let caption = "The median time from the push of an event to a consumer, on logarithmic axes.";
+    let series = PeerSystem::ALL.map(|system| {
+        let mark = if system.rival().is_some() {
+            Mark::Dashes
+        } else {
+            Mark::Line
+        };
+        let rows = peers.rows.iter().filter(|row| row.system == system);
+        let points = rows.map(|row| (f64::from(row.consumers), row.latency.p50_us));
+        Series::new(mark, system.name(), points.collect::<Vec<_>>())
+    });
+    let consumers = Axis::log("consumers", Unit::Count);
+    Chart::new(caption, consumers, Axis::log("time", Unit::Time)).series(series)
+}
+
+fn peer_table(peers: &PeerFigures) -> Table {
+    by_columns(
+        "Systems in turns, from the push of an event to a consumer",
+        &peers.rows,
+        |row| {
+            format!(
+                "{}, {}",
+                row.system.name(),
+                units::count(row.consumers.into())
+            )
+        },
+        [
+            ("deliveries", |row| units::count(row.latency.calls)),
+            ("p50", |row| times(&row.latency)[0].clone()),
+            ("p99", |row| times(&row.latency)[1].clone()),
+            ("longest", |row| times(&row.latency)[3].clone()),
+            ("p50 by raw TCP's", |row| number(row.of_raw)),
+            ("missing", |row| units::count(row.missing)),
+        ],
+    )
+}
+
 const LEAD: &str = "An event channel passes events of suppliers to the consumers that subscribed \
      to them. Each part shows one property of the channel: priorities, the cost of a push, \
-     filters, fan-out, losses, connections, timers, slow consumers, and a ring of shared memory.";
-const NOTES: [&str; 4] = [
+     filters, fan-out, losses, connections, timers, slow consumers, a ring of shared memory, and \
+     other systems beside it.";
+const NOTES: [&str; 5] = [
     "Over TCP the channel had a process of its own, and its clients another one. Times are by the \
      monotonic clock of the machine.",
     "Instructions were counted by single steps of the pushing thread, allocations and locks by the \
@@ -437,6 +500,8 @@ const NOTES: [&str; 4] = [
     "Without a load, a thread on each processor kept it awake, and competed with ordinary threads.",
     "An event was made when its supplier began to push it, one in a millisecond; late ones were \
      not left out.",
+    "Other systems took the same events in turns with chronorb: 64 octets from a process with the \
+     supplier to one with all consumers, whose threads slept for them.",
 ];
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::watch::Watch;
 /// So many cursors, all of which poll or sleep.
 #[derive(Clone, Debug, Serialize)]
 pub struct RingRow {
-    /// The cursors, in at most two processes.
+    /// The cursors, in two processes.
     pub cursors: u32,
     /// Whether readers sleep, or poll.
     pub sleeping: bool,
@@ -87,7 +87,7 @@ pub(super) fn measure(plan: &EventsPlan, watch: &Watch) -> Result<Vec<RingRow>, 
 }
 
 fn row(cursors: u32, sleeping: bool, messages: u32) -> Result<RingRow, LabError> {
-    let processes = cursors.min(PROCESSES);
+    let processes = PROCESSES;
     let name = format!(
         "chronorb-ring-{}-{}",
         std::process::id(),
@@ -253,7 +253,7 @@ fn read(mut cursors: Vec<Reader>, sleeping: bool) -> Result<ReaderTotals, FanOut
 
 /// The part of a process that publishes or reads messages of a ring.
 pub(crate) const RING: &str = "events-ring";
-/// The processes of readers.
+/// The processes of readers, for any number of cursors, so that publishers have equal company.
 const PROCESSES: u32 = 2;
 const BATCHES: u32 = 21;
 /// The octets of a message.

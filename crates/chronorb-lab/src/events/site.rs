@@ -1,5 +1,6 @@
 //! A channel in a process of its own, and clients of it in this one.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,13 +14,17 @@ use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ConsumerQOS, Dependency, ProxyPushConsumer, ProxyPushSupplier, Publication, SupplierQOS,
+    ConsumerQOS, Dependency, EventChannel, ProxyPushConsumer, ProxyPushSupplier, Publication,
+    SupplierQOS,
 };
 use chronorb_event_service::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
     RtecEventData,
 };
-use chronorb_event_service::{ChannelOptions, EventServer, LaneOptions, PeerPolicy};
+use chronorb_event_service::{
+    ChannelOptions, EventRing, EventServer, EventService, Filter, LaneOptions, PeerPolicy,
+    RingOptions,
+};
 use chronorb_probe::{Mark, counts_of_this_thread, trace_mark};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, counts_of_others};
 use serde::{Deserialize, Serialize};
@@ -103,55 +108,77 @@ impl ChannelProcess {
     }
 }
 
+/// A channel in this process.
+pub(super) struct ServedChannel {
+    orb: Orb,
+    service: EventService,
+}
+
+impl ServedChannel {
+    pub(super) fn serve(order: &ChannelOrder) -> Result<Self, LabError> {
+        let orb = ordered_orb()?;
+        let root = orb.root_poa().map_err(LabError::work(SERVING))?;
+        let pool = match order.lanes.as_slice() {
+            [] if order.threads == 0 => None,
+            [] => Some(PoolSpec::Shared {
+                priority: 0,
+                threads: order.threads,
+            }),
+            lanes => {
+                let mut lanes: Vec<_> = lanes.iter().map(|lane| (*lane, 1)).collect();
+                lanes.sort_unstable();
+                Some(PoolSpec::lanes(lanes))
+            }
+        };
+        let mut policies = Vec::new();
+        if let Some(pool) = pool {
+            let pool = pool.make(&orb).map_err(LabError::work(SERVING))?;
+            policies = vec![Policy::Threadpool(pool), Model::Propagated(0).policy()];
+        }
+        let lane = |lane: &i16| LaneOptions {
+            priority: Some(priority(*lane)),
+            ..LaneOptions::default()
+        };
+        let options = ChannelOptions {
+            lanes: order.lanes.iter().map(lane).collect(),
+            outboxes: order.outbox.map(|requests| OutboxLimits {
+                requests,
+                octets: 64 << 20,
+                overflow: OutboxOverflow::DropOldest,
+            }),
+            peers: PeerPolicy {
+                // A consumer that is slow stays connected.
+                push_timeout: Duration::from_secs(600),
+                failures: u32::MAX,
+                check_period: None,
+                ..PeerPolicy::default()
+            },
+            ..ChannelOptions::default()
+        };
+        let server = EventServer::new().options(options).policies(&policies);
+        let service = server.serve_in(&root).map_err(LabError::work(SERVING))?;
+        let active = root.manager().activate();
+        active.map_err(LabError::work(SERVING))?;
+        Ok(Self { orb, service })
+    }
+
+    pub(super) fn reference(&self) -> String {
+        self.orb.object_to_string(self.service.channel())
+    }
+
+    pub(super) fn end(self) -> Result<(), LabError> {
+        drop(self.service);
+        self.orb.shutdown(false).map_err(LabError::work(SERVING))
+    }
+}
+
 /// Serves a channel, and answers questions until there are no more.
 pub(crate) fn channel_main(order: &str) -> Result<(), LabError> {
     let order: ChannelOrder = process::order(order)?;
     let parent = Parent::or_exit();
-    let orb = ordered_orb()?;
-    let root = orb.root_poa().map_err(LabError::work(SERVING))?;
-    let pool = match order.lanes.as_slice() {
-        [] if order.threads == 0 => None,
-        [] => Some(PoolSpec::Shared {
-            priority: 0,
-            threads: order.threads,
-        }),
-        lanes => {
-            let mut lanes: Vec<_> = lanes.iter().map(|lane| (*lane, 1)).collect();
-            lanes.sort_unstable();
-            Some(PoolSpec::lanes(lanes))
-        }
-    };
-    let mut policies = Vec::new();
-    if let Some(pool) = pool {
-        let pool = pool.make(&orb).map_err(LabError::work(SERVING))?;
-        policies = vec![Policy::Threadpool(pool), Model::Propagated(0).policy()];
-    }
-    let lane = |lane: &i16| LaneOptions {
-        priority: Some(priority(*lane)),
-        ..LaneOptions::default()
-    };
-    let options = ChannelOptions {
-        lanes: order.lanes.iter().map(lane).collect(),
-        outboxes: order.outbox.map(|requests| OutboxLimits {
-            requests,
-            octets: 64 << 20,
-            overflow: OutboxOverflow::DropOldest,
-        }),
-        peers: PeerPolicy {
-            // A consumer that is slow stays connected.
-            push_timeout: Duration::from_secs(600),
-            failures: u32::MAX,
-            check_period: None,
-            ..PeerPolicy::default()
-        },
-        ..ChannelOptions::default()
-    };
-    let server = EventServer::new().options(options).policies(&policies);
-    let service = server.serve_in(&root).map_err(LabError::work(SERVING))?;
-    let active = root.manager().activate();
-    active.map_err(LabError::work(SERVING))?;
+    let served = ServedChannel::serve(&order)?;
     process::tell(&ChannelReference {
-        reference: orb.object_to_string(service.channel()),
+        reference: served.reference(),
     })?;
     while let Some(question) = parent.hear()? {
         match question {
@@ -168,8 +195,7 @@ pub(crate) fn channel_main(order: &str) -> Result<(), LabError> {
             }
         }
     }
-    drop(service);
-    orb.shutdown(false).map_err(LabError::work(SERVING))
+    served.end()
 }
 
 /// Starts an ORB that keeps the order of events.
@@ -187,7 +213,15 @@ pub(super) struct Client {
 impl Client {
     /// Starts an ORB. With a lane, its consumers are served at that priority.
     pub(super) fn start(reference: &str, lane: Option<i16>) -> Result<Self, LabError> {
-        let orb = ordered_orb()?;
+        Self::with_orb(ordered_orb()?, reference, lane)
+    }
+
+    /// A client that shares the ORB of a channel.
+    pub(super) fn of(served: &ServedChannel) -> Result<Self, LabError> {
+        Self::with_orb(served.orb.clone(), &served.reference(), None)
+    }
+
+    fn with_orb(orb: Orb, reference: &str, lane: Option<i16>) -> Result<Self, LabError> {
         let root = orb.root_poa().map_err(LabError::work(CONNECTING))?;
         let mut poa = root.clone();
         if let Some(lane) = lane {
@@ -234,6 +268,15 @@ impl Client {
         let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
         connected.map_err(LabError::work(CONNECTING))?;
         Ok(proxy)
+    }
+
+    /// Connects a ring of shared memory as a consumer of events of a type.
+    pub(super) fn open_ring(&self, event_type: i32, path: &Path) -> Result<EventRing, LabError> {
+        let filter = Filter::of_type(event_type);
+        let options = RingOptions::default();
+        let channel = EventChannel::unchecked_narrow(self.channel.as_object());
+        let ring = EventRing::open(&self.poa, &channel, &filter, path, &options);
+        ring.map_err(LabError::work(CONNECTING))
     }
 
     /// Connects a supplier of events of a type.
@@ -363,15 +406,20 @@ impl Receiver {
 
     /// Waits for so many events.
     pub(super) fn await_taken(&self, events: u64) -> Result<(), LabError> {
-        let limit = Deadline::after(PATIENCE);
+        let taken = self.await_until(events, Deadline::after(PATIENCE));
+        if taken >= events {
+            return Ok(());
+        }
+        Err(LabError::WrongAnswer(format!("{taken} of {events} events")))
+    }
+
+    /// Waits for so many events until a time. Returns those that came.
+    pub(super) fn await_until(&self, events: u64, limit: Deadline) -> u64 {
         loop {
             let seen = self.changed.get();
             let taken = self.taken();
-            if taken >= events {
-                return Ok(());
-            }
-            if limit.has_passed() {
-                return Err(LabError::WrongAnswer(format!("{taken} of {events} events")));
+            if taken >= events || limit.has_passed() {
+                return taken;
             }
             self.changed.wait_while(seen, limit);
         }

@@ -27,6 +27,9 @@ pub struct TimerFigures {
     pub drifted: u64,
     /// The ticks that are missing between two others of a timer.
     pub missing: u64,
+    /// Those of them whose lane was later than the interval at the tick before, so that they were
+    /// over when it came.
+    pub overrun: u64,
     /// Whether the lane had a real-time priority.
     pub real_time: bool,
 }
@@ -90,14 +93,17 @@ pub(super) fn measure(plan: &EventsPlan) -> Result<TimerFigures, LabError> {
     let slept = slept.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     channel.close();
     drop(awake);
-    let (mut lateness, mut drifted, mut missing) = (Vec::new(), 0, 0);
+    let mut lateness = Vec::new();
+    let (mut drifted, mut missing, mut overrun) = (0, 0, 0);
     for (interval, ticks, _) in &timers {
         let ticks = ticks.lock();
         let units = interval.as_nanos() as u64 / 100;
         for pair in ticks.windows(2) {
             let apart = pair[1].0 - pair[0].0;
             drifted += u64::from(!apart.is_multiple_of(units));
-            missing += (apart / units).saturating_sub(1);
+            let skipped = (apart / units).saturating_sub(1);
+            missing += skipped;
+            overrun += skipped.min(pair[0].1 / interval.as_nanos() as u64);
         }
         lateness.extend(ticks.iter().map(|(_, lateness)| *lateness));
     }
@@ -107,6 +113,7 @@ pub(super) fn measure(plan: &EventsPlan) -> Result<TimerFigures, LabError> {
         thread: rounds::record(&slept).summary(),
         drifted,
         missing,
+        overrun,
         real_time,
     })
 }

@@ -62,8 +62,13 @@ pub struct BoundRow {
     pub jobs: u64,
     /// The jobs that took longer than analysed.
     pub above: u64,
-    /// The jobs among them that exceed the analysis by more than the disturbance.
+    /// The jobs among them that exceed the analysis by more than the disturbance, but by less than
+    /// that and the time by which their client called them late.
+    pub called_late: u64,
+    /// The jobs that exceed the analysis by more than both.
     pub unexplained: u64,
+    /// The longest time by which the client called a job late.
+    pub longest_late_ns: u64,
     /// The time for which a thread of the highest priority was kept from its processor in this
     /// run, and the time that the hypervisor took.
     pub disturbance_ns: u64,
@@ -194,11 +199,18 @@ impl Comparison {
         let rows = tasks.map(|((((name, task), response), simulated), jobs)| {
             let times = || jobs.iter().map(|job| job.response_ns);
             let excess = response.time().map(|bound| {
-                let excess = times().filter_map(move |time| time.checked_sub(bound));
-                excess.filter(|excess| *excess > 0).collect::<Vec<_>>()
+                let excess = jobs.iter().filter_map(move |job| {
+                    let excess = job.response_ns.checked_sub(bound)?;
+                    (excess > 0).then_some((excess, job.called_late_ns))
+                });
+                excess.collect::<Vec<_>>()
             });
             let excess = excess.unwrap_or_default();
-            let unexplained = excess.iter().filter(|excess| **excess > self.disturbance);
+            let disturbed = |(excess, _): &&(u64, u64)| *excess <= self.disturbance;
+            let is_explained =
+                |(excess, late): &&(u64, u64)| *excess <= self.disturbance.saturating_add(*late);
+            let explained = excess.iter().filter(is_explained).count();
+            let called_late = explained - excess.iter().filter(disturbed).count();
             BoundRow {
                 set: set.name.to_owned(),
                 release: self.release,
@@ -210,7 +222,9 @@ impl Comparison {
                 measured_ns: times().max().unwrap_or(0),
                 jobs: jobs.len() as u64,
                 above: excess.len() as u64,
-                unexplained: unexplained.count() as u64,
+                called_late: called_late as u64,
+                unexplained: (excess.len() - explained) as u64,
+                longest_late_ns: jobs.iter().map(|job| job.called_late_ns).max().unwrap_or(0),
                 disturbance_ns: self.disturbance,
             }
         });
@@ -255,6 +269,7 @@ pub(super) mod tests {
                 let jobs = simulated.iter().map(|of| {
                     vec![JobTime {
                         response_ns: of.worst_response,
+                        called_late_ns: 0,
                         refused: false,
                     }]
                 });
@@ -296,12 +311,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_job_above_its_bound_is_explained_by_a_longer_disturbance() {
+    fn a_job_above_its_bound_is_explained_by_a_disturbance_or_a_late_call() {
         let [set, ..] = analysed();
         let model = SetModel::of(&set.plain(), CallCosts::default()).unwrap();
         let bound = model.responses[0].time().unwrap();
-        let jobs = [0, 500, 5_000].map(|excess| JobTime {
+        let jobs = [(0, 0), (500, 0), (5_000, 4_399), (5_000, 4_400)];
+        let jobs = jobs.map(|(excess, called_late_ns)| JobTime {
             response_ns: bound + excess,
+            called_late_ns,
             refused: false,
         });
         let comparison = Comparison {
@@ -311,7 +328,9 @@ pub(super) mod tests {
         };
         let rows = comparison.rows(&set, &model, &[JobCounts::default()], &[jobs.to_vec()]);
         let row = &rows[0];
-        assert_eq!((row.jobs, row.above, row.unexplained), (3, 2, 1));
+        assert_eq!((row.jobs, row.above), (4, 3));
+        assert_eq!((row.called_late, row.unexplained), (1, 1));
+        assert_eq!(row.longest_late_ns, 4_400);
         assert_eq!(row.measured_ns, bound + 5_000);
     }
 }

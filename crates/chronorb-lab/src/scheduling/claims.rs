@@ -4,6 +4,7 @@ use chronorb_report::stats::quantile;
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
+use super::hops;
 use super::look_up::SchedulerLookUps;
 use super::one_lane;
 use super::outcome::SchedulingOutcome;
@@ -49,6 +50,9 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     }
     if !outcome.overruns.is_empty() {
         claims.extend(contains_overruns(outcome));
+    }
+    if !outcome.hops.is_empty() {
+        claims.extend(hops::claims(outcome));
     }
     if !outcome.one_lane.is_empty() {
         claims.extend(one_lane::claims(outcome));
@@ -156,15 +160,16 @@ fn simulated_within(bounds: &BoundFigures) -> Claim {
 
 fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim {
     let claim = "No response on lanes exceeds the analysed one by more than the stolen time and \
-                 the doctor's latencies of the same run";
+                 the doctor's latencies of the same run, and the lateness of its own call";
     let sum = |of: fn(&super::BoundRow) -> u64| bounds.tasks.iter().map(of).sum::<u64>();
     let (jobs, above) = (sum(|row| row.jobs), sum(|row| row.above));
-    let unexplained = sum(|row| row.unexplained);
+    let [late, unexplained] = [sum(|row| row.called_late), sum(|row| row.unexplained)];
     let measured = format!(
-        "{} of {} jobs above, {} of them by less than the disturbance, {unexplained} by more",
+        "{} of {} jobs above, {} of them by less than the disturbance, {late} called late by their \
+         client, {unexplained} by more",
         units::count(above),
         units::count(jobs),
-        units::count(above - unexplained),
+        units::count(above - late - unexplained),
     );
     let judged = outcome.real_time && jobs > 0;
     Claim::aim(claim).holds(judged.then_some((unexplained == 0, measured)))
@@ -334,6 +339,7 @@ pub(super) mod tests {
             recomputed: recomputed(),
             segments: Some(segments()),
             static_service: static_service(),
+            hops: hops::tests::rows(),
             one_lane: one_lane::tests::rows(),
         }
     }
@@ -434,7 +440,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 19]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 22]);
     }
 
     #[test]
@@ -459,15 +465,13 @@ pub(super) mod tests {
     fn a_response_above_the_analysis_is_a_miss() {
         let mut outcome = outcome();
         let row = &mut outcome.bounds.as_mut().unwrap().tasks[0];
-        (row.above, row.unexplained) = (3, 1);
+        (row.above, row.called_late, row.unexplained) = (3, 1, 1);
         row.simulated_ns = row.analysed_ns.unwrap() + 1;
         assert_eq!(verdicts(&outcome)[11..13], [Verdict::Missed; 2]);
         let claim = &outcome.claims()[12];
-        assert!(
-            claim
-                .measured
-                .ends_with("2 of them by less than the disturbance, 1 by more")
-        );
+        assert!(claim.measured.ends_with(
+            "1 of them by less than the disturbance, 1 called late by their client, 1 by more"
+        ));
     }
 
     #[test]
@@ -490,7 +494,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18] {
+        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18, 19, 20, 21] {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

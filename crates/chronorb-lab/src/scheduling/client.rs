@@ -56,6 +56,9 @@ pub(super) struct ReleasedJobs {
 pub(super) struct JobTime {
     /// The time from its release to its end.
     pub(super) response_ns: u64,
+    /// The time from its release to the call, if the thread had slept until the release: the
+    /// lateness of the client. Zero if it was still busy with the job before.
+    pub(super) called_late_ns: u64,
     /// Whether the server refused it (`TRANSIENT`).
     pub(super) refused: bool,
 }
@@ -102,7 +105,9 @@ impl TaskJobs {
         let mut jobs = Vec::with_capacity(self.jobs as usize);
         let mut release = start + self.offset;
         for job in 0..self.jobs {
+            let was_idle = Monotonic::now() < release;
             sleep_until(release);
+            let called = if was_idle { Monotonic::now() } else { release };
             let first = self.first_cost.filter(|_| job == 0);
             let _until = self.constraint.map(|(deadline, criticality)| {
                 current.constrain(TimeConstraint {
@@ -115,6 +120,7 @@ impl TaskJobs {
             let end_ns = compute(work, first.unwrap_or(self.cost))?;
             jobs.push(JobTime {
                 response_ns: end_ns.unwrap_or(0).saturating_sub(release.as_nanos()),
+                called_late_ns: called.as_nanos().saturating_sub(release.as_nanos()),
                 refused: end_ns.is_none(),
             });
             release = release + self.period;

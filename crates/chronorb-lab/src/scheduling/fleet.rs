@@ -7,7 +7,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_sched::{Task, Time};
 
 use super::client::{CLIENT, JobTime, ReleaseOrder, ReleaseSpec, ReleasedJobs, TaskJobs};
-use super::overrun::{OVERRUN_SERVER, OverrunServer};
+use super::servers::{OVERRUN_SERVER, OverrunServer, RELAY, RelaySpec, RelayTarget};
 use super::sets::nanos;
 use crate::bench::{
     Cpus, Model, ObjectReferences, ObjectSpec, Placement, PoolSpec, SERVER, ServantSpec,
@@ -22,11 +22,36 @@ use crate::usage;
 /// several.
 pub(super) struct LaneFleet {
     server: Child,
+    /// The process by which calls go to the server, if there is one.
+    relay: Option<Child>,
     client: Child,
     cpus: Cpus,
     tasks: Vec<Task>,
     /// Whether calls carry deadlines.
     is_constrained: bool,
+}
+
+/// A relay before the server, and the clocks of the processes.
+pub(super) struct HopOptions {
+    /// The order of the lanes.
+    pub(super) order: &'static str,
+    /// The number of tasks whose calls go through the relay.
+    pub(super) relayed: usize,
+    /// The time by which the clock of the relay is ahead.
+    pub(super) relay_ahead: Duration,
+    /// The greatest error of each clock, if it is stated.
+    pub(super) clock_error: Option<Duration>,
+}
+
+impl HopOptions {
+    /// Returns the options of an ORB whose clock is ahead by a time.
+    fn of_clock(&self, ahead: Duration) -> Vec<String> {
+        let mut options = vec!["-ORBClockCorrection".to_owned(), micros(ahead)];
+        if let Some(error) = self.clock_error {
+            options.extend(["-ORBClockUncertainty".to_owned(), micros(error)]);
+        }
+        options
+    }
 }
 
 /// The costs of a job beside its own computing, as calls on an idle server show them.
@@ -74,6 +99,48 @@ impl LaneFleet {
         })
     }
 
+    /// Starts a server and a relay whose lanes have an order, and a client whose calls carry
+    /// deadlines. The relay has the processor of the client.
+    pub(super) fn start_over_hops(
+        tasks: &[Task],
+        lock_memory: bool,
+        hops: &HopOptions,
+    ) -> Result<Self, LabError> {
+        let ordered = ["-ORBLaneOrder", hops.order].map(str::to_owned);
+        let mut spec = server_spec(tasks, lock_memory, ServantSpec::Work);
+        spec.options.extend(ordered.clone());
+        spec.options.extend(hops.of_clock(Duration::ZERO));
+        let (server, mut serving): (_, ObjectReferences) = Child::start("server", SERVER, &spec)?;
+        let targets = spec.objects.iter().take(hops.relayed).filter_map(|object| {
+            Some(RelayTarget {
+                name: object.name.clone(),
+                reference: serving.get(&object.name)?.clone(),
+                model: object.pool?.1,
+            })
+        });
+        let threads = u32::try_from(hops.relayed).unwrap_or(1);
+        let mut options = real_time_options(lock_memory);
+        options.extend(ordered);
+        options.extend(hops.of_clock(hops.relay_ahead));
+        let relay = RelaySpec {
+            options,
+            pool: PoolSpec::lanes(lanes_of(tasks, threads)),
+            targets: targets.collect(),
+        };
+        let (relay, relayed): (_, ObjectReferences) = Child::start("relay", RELAY, &relay)?;
+        serving.extend(relayed);
+        let of_clock = hops.of_clock(Duration::ZERO);
+        let fleet = Self::connect_with(tasks, lock_memory, server, &serving, of_clock)?;
+        fleet
+            .cpus
+            .place(fleet.placement(), relay.id(), fleet.server.id())?;
+        Ok(Self {
+            relay: Some(relay),
+            is_constrained: true,
+            ..fleet
+        })
+    }
+
     /// Shortens the computing of each job by the processor time of a call.
     pub(super) fn include_call(&mut self, costs: CallCosts) {
         for task in &mut self.tasks {
@@ -103,26 +170,45 @@ impl LaneFleet {
         server: Child,
         serving: &ObjectReferences,
     ) -> Result<Self, LabError> {
+        Self::connect_with(tasks, lock_memory, server, serving, Vec::new())
+    }
+
+    /// Connects a client with further options of its ORB.
+    fn connect_with(
+        tasks: &[Task],
+        lock_memory: bool,
+        server: Child,
+        serving: &ObjectReferences,
+        further: Vec<String>,
+    ) -> Result<Self, LabError> {
         let references = (0..tasks.len()).filter_map(|index| serving.get(&object_name(index)));
+        let mut options = real_time_options(lock_memory);
+        options.extend(further);
         let spec = ReleaseSpec {
-            options: real_time_options(lock_memory),
+            options,
             references: references.cloned().collect(),
         };
         let (client, Ready {}) = Child::start("client", CLIENT, &spec)?;
         let cpus = Cpus::of_this_process()?;
-        let placement = if cpus.are_several() {
-            Placement::AcrossCpus
-        } else {
-            Placement::SameCpu
-        };
-        cpus.place(placement, client.id(), server.id())?;
-        Ok(Self {
+        let fleet = Self {
             server,
+            relay: None,
             client,
             cpus,
             tasks: tasks.to_vec(),
             is_constrained: false,
-        })
+        };
+        let (client, server) = (fleet.client.id(), fleet.server.id());
+        fleet.cpus.place(fleet.placement(), client, server)?;
+        Ok(fleet)
+    }
+
+    fn placement(&self) -> Placement {
+        if self.cpus.are_several() {
+            Placement::AcrossCpus
+        } else {
+            Placement::SameCpu
+        }
     }
 
     /// Measures the costs of a job by some calls, one after the other, on the idle server.
@@ -228,23 +314,22 @@ impl LaneFleet {
         Ok((jobs.real_time, jobs.tasks))
     }
 
-    /// Ends both processes.
+    /// Ends all processes.
     pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(PATIENCE);
         self.client.dismiss(end)?;
+        self.relay.map_or(Ok(()), |relay| relay.stop(end))?;
         Ok(self.server.stop(end)?)
     }
 }
 
 /// Describes a server with a lane for each priority, and an object for each task.
 fn server_spec(tasks: &[Task], lock_memory: bool, first: ServantSpec) -> ServerSpec {
-    let levels: BTreeSet<_> = tasks.iter().map(|task| task.priority).collect();
-    let levels: Vec<_> = levels.into_iter().collect();
+    let levels = levels_of(tasks);
     let level = |task: &Task| {
         let level = levels.binary_search(&task.priority).unwrap_or_default();
         LOWEST + level as i16 * STEP
     };
-    let lanes = (0..levels.len()).map(|level| (LOWEST + level as i16 * STEP, 1));
     let objects = tasks.iter().enumerate().map(|(index, task)| ObjectSpec {
         name: object_name(index),
         pool: Some((0, Model::Declared(level(task)))),
@@ -252,9 +337,27 @@ fn server_spec(tasks: &[Task], lock_memory: bool, first: ServantSpec) -> ServerS
     });
     ServerSpec {
         options: real_time_options(lock_memory),
-        pools: vec![PoolSpec::lanes(lanes.collect::<Vec<_>>())],
+        pools: vec![PoolSpec::lanes(lanes_of(tasks, 1))],
         objects: objects.collect(),
+        trace_marker: None,
     }
+}
+
+/// Returns the priorities of tasks, in rising order.
+fn levels_of(tasks: &[Task]) -> Vec<u32> {
+    let levels: BTreeSet<_> = tasks.iter().map(|task| task.priority).collect();
+    levels.into_iter().collect()
+}
+
+/// Returns a lane for each priority, with so many threads.
+fn lanes_of(tasks: &[Task], threads: u32) -> Vec<(i16, u32)> {
+    let levels = 0..levels_of(tasks).len();
+    let lanes = levels.map(|level| (LOWEST + level as i16 * STEP, threads));
+    lanes.collect()
+}
+
+fn micros(time: Duration) -> String {
+    time.as_micros().to_string()
 }
 
 fn object_name(task: usize) -> String {

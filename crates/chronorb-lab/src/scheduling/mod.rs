@@ -4,8 +4,9 @@
 //! and on lanes by fixed priorities. It compares the analysed response times of other sets with
 //! those of the simulator and of lanes. It counts the instructions of the run-time scheduler's
 //! look-up and of the queues of lanes. It has an operation exceed its budget under each policy for
-//! overruns, and serves one lane by arrival and by deadlines. It measures the scheduling service of
-//! TAO, distributable threads, and the static scheduling service.
+//! overruns, and serves one lane by arrival and by deadlines. Deadlines travel over two calls, with
+//! clocks that are apart. It measures the scheduling service of TAO, distributable threads, and the
+//! static scheduling service.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -15,6 +16,7 @@ mod bounds;
 mod claims;
 mod client;
 mod fleet;
+mod hops;
 mod look_up;
 mod nodes;
 mod one_lane;
@@ -25,6 +27,7 @@ mod plan;
 mod queue;
 mod recompute;
 mod report;
+mod servers;
 mod sets;
 mod static_service;
 mod tables;
@@ -37,17 +40,18 @@ use crate::watch::Watch;
 
 pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
+pub use hops::HopRow;
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
 pub use look_up::{SchedulerLookUps, TableLookUps};
 pub use one_lane::OneLaneRow;
 pub use outcome::SchedulingOutcome;
 pub use overload::{DispatchOrder, FigureSource, FrameRow, LoadRow, OverloadFigures, OverloadRow};
 pub use overrun::OverrunRow;
-pub(crate) use overrun::{OVERRUN_SERVER, overrun_server_main};
 pub use plan::{SchedulingPart, SchedulingPlan};
 pub(crate) use queue::{QUEUES, queues_main};
 pub use queue::{QueueFigures, QueueRow};
 pub use recompute::RecomputeRow;
+pub(crate) use servers::{OVERRUN_SERVER, RELAY, overrun_server_main, relay_main};
 pub use static_service::StaticServiceRow;
 pub use threads::{CancellationRow, SegmentCostRow, SegmentFigures};
 
@@ -79,6 +83,7 @@ impl Experiment for Scheduling {
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
         let mut queues = None;
         let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
+        let mut hops = Vec::new();
         let (mut recomputed, mut segments, mut static_service) = (Vec::new(), None, Vec::new());
         let mut real_time = true;
         let (environment, ()) = observed(|| {
@@ -115,6 +120,9 @@ impl Experiment for Scheduling {
             if plan.has(SchedulingPart::Overrun) {
                 real_time &= overrun::measure(plan, memory_locked, &watch, &mut overruns)?;
             }
+            if plan.has(SchedulingPart::Hops) {
+                real_time &= hops::measure(plan, memory_locked, &watch, &mut hops)?;
+            }
             if plan.has(SchedulingPart::OneLane) {
                 real_time &= one_lane::measure(plan, memory_locked, &watch, &mut one_lane)?;
             }
@@ -134,6 +142,7 @@ impl Experiment for Scheduling {
             recomputed,
             segments,
             static_service,
+            hops,
             one_lane,
         })
     }

@@ -83,7 +83,7 @@ fn row(tasks: &[Task], order: &str, round: u32, run: &LaneRun) -> OneLaneRow {
 
 /// Returns the jobs that are released within a window, and those that miss their deadlines, where
 /// no job is interrupted.
-fn simulated(tasks: &[Task], order: &str, window: Time) -> (u64, u64) {
+pub(super) fn simulated(tasks: &[Task], order: &str, window: Time) -> (u64, u64) {
     let released = tasks.iter().enumerate().flat_map(|(index, task)| {
         let first = OFFSETS_US[index] * US;
         let releases = (first..window).step_by(task.period as usize);
@@ -119,7 +119,7 @@ fn simulated(tasks: &[Task], order: &str, window: Time) -> (u64, u64) {
 }
 
 /// Returns the tasks, with this deadline of the first one.
-fn tasks(deadline_us: u64) -> Vec<Task> {
+pub(super) fn tasks(deadline_us: u64) -> Vec<Task> {
     let tasks = TASKS_US.into_iter().enumerate();
     let tasks = tasks.map(|(index, (cost, period, deadline))| {
         let deadline = if index == 0 { deadline_us } else { deadline };
@@ -237,8 +237,10 @@ const TASKS_US: [(u64, u64, u64); 7] = [
     (2_400, 12_000, 36_000),
     (1_600, 8_000, 48_000),
 ];
-const OFFSETS_US: [u64; 7] = [0, 150, 350, 500, 900, 1_300, 1_900];
-const US: Time = 1_000;
+/// The first releases of the tasks.
+pub(super) const OFFSETS_US: [u64; 7] = [0, 150, 350, 500, 900, 1_300, 1_900];
+/// A microsecond.
+pub(super) const US: Time = 1_000;
 
 #[cfg(test)]
 pub(super) mod tests {

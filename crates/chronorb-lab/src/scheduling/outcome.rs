@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
+use super::hops::HopRow;
 use super::look_up::SchedulerLookUps;
 use super::one_lane::OneLaneRow;
 use super::overload::OverloadFigures;
@@ -53,6 +54,9 @@ pub struct SchedulingOutcome {
     /// The costs of the static scheduling service; none if they were not measured.
     #[serde(skip)]
     pub static_service: Vec<StaticServiceRow>,
+    /// The frames over two calls; none if they were not run.
+    #[serde(skip)]
+    pub hops: Vec<HopRow>,
     /// The frames on one lane; none if they were not run.
     #[serde(skip)]
     pub one_lane: Vec<OneLaneRow>,
@@ -119,6 +123,7 @@ impl SchedulingOutcome {
             plain_data(&self.static_service),
         );
         add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
+        add(SchedulingPart::Hops, "frame", plain_data(&self.hops));
         add(SchedulingPart::OneLane, "frame", plain_data(&self.one_lane));
         rows
     }

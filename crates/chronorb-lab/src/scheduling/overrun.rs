@@ -1,18 +1,14 @@
 //! An operation that exceeds its budget, and what becomes of the others.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb::prelude::*;
-use chronorb_orb::schedule::{OperationSchedule, OverrunPolicy, ScheduleTable};
+use chronorb_orb::schedule::OverrunPolicy;
 use chronorb_sched::Task;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::SchedulingPlan;
 use super::fleet::LaneFleet;
-use crate::bench::{ServerSpec, orb_arguments, priority, serve};
 use crate::error::LabError;
-use crate::process;
 use crate::watch::Watch;
 
 /// The jobs of a task in one frame.
@@ -39,15 +35,6 @@ pub struct OverrunRow {
     /// The time for which a thread of the highest priority was kept from its processor in this
     /// frame, and the time that the hypervisor took.
     pub disturbance_ns: u64,
-}
-
-/// A server with a policy for overruns.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct OverrunServer {
-    pub(super) spec: ServerSpec,
-    /// The value of `-ORBOverrun`.
-    pub(super) policy: String,
-    pub(super) budget: Duration,
 }
 
 /// Runs frames with each policy. Returns whether all threads were real-time.
@@ -95,21 +82,6 @@ pub(super) fn measure(
     Ok(real_time)
 }
 
-/// Runs a server with a policy for overruns.
-pub(crate) fn overrun_server_main(order: &str) -> Result<(), LabError> {
-    let order: OverrunServer = process::order(order)?;
-    let mut arguments = orb_arguments(&order.spec.options);
-    arguments.extend(["-ORBOverrun".to_owned(), order.policy]);
-    let mut config = OrbConfig::read(&mut arguments).map_err(LabError::work(STARTING))?;
-    let mut budget = OperationSchedule::new(priority(1), 0, 0);
-    budget.budget = Some(order.budget);
-    let table = ScheduleTable::new([("Lab::Burst::compute".to_owned(), budget)]);
-    config.schedule_table = Some(Arc::new(table.map_err(LabError::work(STARTING))?));
-    let orb = Orb::with_config(config).map_err(LabError::work(STARTING))?;
-    let serving = order.spec.offer(&orb)?;
-    serve(&orb, &serving)
-}
-
 /// Returns the policies that are compared.
 pub(super) fn policies() -> impl Iterator<Item = &'static str> {
     let all = OverrunPolicy::ALL.map(OverrunPolicy::name);
@@ -118,8 +90,6 @@ pub(super) fn policies() -> impl Iterator<Item = &'static str> {
         .chain(all.into_iter().filter(|policy| *policy != "log"))
 }
 
-/// The part of a process that is a server with a policy for overruns.
-pub(crate) const OVERRUN_SERVER: &str = "scheduling-overrun-server";
 /// The name of a task, its cost, period and deadline in ms, and its priority. Each is longer than a
 /// few of the kernel's ticks, at which budgets are enforced.
 const TASKS: [(&str, u64, u64, u64, u32); 3] = [
@@ -133,4 +103,3 @@ pub(super) const LONG_DEADLINE: &str = "long deadline";
 const OVERRUN: Duration = Duration::from_millis(60);
 /// The length of a frame: one job of the longest period.
 pub(super) const FRAME: Duration = Duration::from_millis(400);
-const STARTING: &str = "starting the ORB";

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::fleet::{CALIBRATION_PERIOD, LEAD};
+use super::hops;
 use super::one_lane;
 use super::overload::FRAME;
 use super::{overrun, threads};
@@ -37,6 +38,9 @@ pub enum SchedulingPart {
     /// An operation that exceeds its budget, with and without a policy.
     #[serde(rename = "x11")]
     Overrun,
+    /// Deadlines over two calls, with clocks that are apart.
+    #[serde(rename = "x12")]
+    Hops,
     /// One lane in the order of arrival and in that of deadlines.
     #[serde(rename = "x13")]
     OneLane,
@@ -44,7 +48,7 @@ pub enum SchedulingPart {
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Overload,
         Self::LookUp,
         Self::Queue,
@@ -53,6 +57,7 @@ impl SchedulingPart {
         Self::Responses,
         Self::StaticService,
         Self::Overrun,
+        Self::Hops,
         Self::OneLane,
     ];
 }
@@ -73,7 +78,7 @@ pub struct SchedulingPlan {
     pub run: Duration,
     /// The frames with an overrun, for each policy.
     pub overruns: u32,
-    /// The frames on one lane, for each order and deadline.
+    /// The frames on one lane for each order and deadline, and over two calls for each trial.
     pub one_lane: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
@@ -148,7 +153,9 @@ impl SchedulingPlan {
         let responses = (calibration + (self.run + LEAD) * (self.rounds * 2)) * 3;
         let overruns = (AROUND + (overrun::FRAME * 2 + LEAD) * self.overruns) * 3;
         let one_lane = (calibration + (one_lane::FRAME * 2 + LEAD) * self.one_lane) * 4;
+        let hops = (calibration + (one_lane::FRAME * 2 + LEAD) * self.one_lane) * hops::COUNT;
         let parts = [
+            (SchedulingPart::Hops, hops),
             (SchedulingPart::OneLane, one_lane),
             (SchedulingPart::Overload, overload),
             (SchedulingPart::LookUp, AROUND),

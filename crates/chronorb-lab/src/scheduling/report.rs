@@ -9,7 +9,7 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
-use super::{Scheduling, claims, queue, tables};
+use super::{Scheduling, claims, hops, queue, tables};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, capitalised, end, largest, rights};
@@ -25,6 +25,7 @@ impl Findings for SchedulingOutcome {
             self.bounds.as_ref().map(bound_finding),
             tables::static_finding(&self.static_service),
             (!self.overruns.is_empty()).then(|| overrun_finding(&self.overruns)),
+            (!self.hops.is_empty()).then(|| hops::finding(&self.hops)),
             (!self.one_lane.is_empty()).then(|| one_lane::finding(&self.one_lane)),
         ];
         let first = parts.into_iter().flatten().next();
@@ -102,6 +103,11 @@ impl Findings for SchedulingOutcome {
             let (chart, table) = (overrun_chart(&self.overruns), overrun_table(&self.overruns));
             let finding = capitalised(&overrun_finding(&self.overruns));
             document = document.part(finding, [chart], [table]);
+        }
+        if !self.hops.is_empty() {
+            let rows = &self.hops;
+            let finding = capitalised(&hops::finding(rows));
+            document = document.part(finding, [hops::chart(rows)], [hops::table(rows)]);
         }
         if !self.one_lane.is_empty() {
             let rows = &self.one_lane;
@@ -346,6 +352,7 @@ fn bound_table(bounds: &BoundFigures, set: &str) -> Table {
         cells.extend([
             sum(|row| row.jobs),
             sum(|row| row.above),
+            sum(|row| row.called_late),
             sum(|row| row.unexplained),
         ]);
         (rows[0].task.clone(), cells)
@@ -496,7 +503,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
         notes.push(format!(
             "Response times: {} runs of {} for each set, and each first release. The analysis adds \
              the p99 latency of calls to an idle server as jitter, and twice the processor time of \
-             a call to each job, for a preemption and its end.{}",
+             a call to each job, for a preemption and its end. The client notes when it calls: a \
+             job that it calls late, because its threads share a processor and wake together, has \
+             that time too.{}",
             plan.rounds,
             units::setting(plan.run),
             costs.collect::<String>(),
@@ -517,6 +526,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
              compares a budget at its ticks."
                 .to_owned(),
         );
+    }
+    if !outcome.hops.is_empty() {
+        notes.push(hops::NOTE.to_owned());
     }
     if !outcome.one_lane.is_empty() {
         notes.push(one_lane::NOTE.to_owned());
@@ -561,7 +573,7 @@ fn nanos(time: u64) -> String {
 
 const LEAD: &str = "Whether calls keep their deadlines: by analysis, by simulation in virtual \
      time, and on the lanes of an ORB.";
-const BOUND_COLUMNS: [&str; 9] = [
+const BOUND_COLUMNS: [&str; 10] = [
     "deadline",
     "analysed",
     "together: simulated",
@@ -570,6 +582,7 @@ const BOUND_COLUMNS: [&str; 9] = [
     "measured",
     "jobs",
     "above",
+    "called late",
     "unexplained",
 ];
 

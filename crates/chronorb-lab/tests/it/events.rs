@@ -1,6 +1,6 @@
 //! The experiment `events`, run for real with next to nothing.
 
-use chronorb_lab::events::{ConnectionOrder, Events, EventsPart, EventsPlan};
+use chronorb_lab::events::{ConnectionOrder, Events, EventsPart, EventsPlan, PeerSystem};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
@@ -43,8 +43,15 @@ fn every_part_is_measured() {
         let asked = row.published * u64::from(row.cursors);
         assert_eq!(row.taken + row.lost, asked, "{row:?}");
     }
+    let peers = outcome.peers.as_ref().expect("they were measured");
+    let systems = PeerSystem::ALL.len() - peers.absent.len();
+    assert_eq!(peers.rows.len(), systems * plan.peer_consumers.len());
+    for row in &peers.rows {
+        let asked = u64::from(row.consumers * plan.peer_events * plan.peer_rounds);
+        assert_eq!(row.latency.calls + row.missing, asked, "{row:?}");
+    }
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 18);
+    assert_eq!(claims.len(), 21);
     let of = |words: &str| {
         let claim = claims.iter().find(|claim| claim.claim.contains(words));
         claim.expect("there is such a claim").verdict()

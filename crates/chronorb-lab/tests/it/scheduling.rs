@@ -56,10 +56,11 @@ fn every_part_is_simulated_and_run_on_lanes() {
     assert!(!outcome.recomputed.is_empty());
     assert!(outcome.segments.is_some());
     assert!(!outcome.static_service.is_empty());
+    assert_eq!(outcome.hops.len(), 6);
     assert!(!outcome.one_lane.is_empty());
 
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 5 + 1 + 1 + 1 + 3 + 2 + 1 + 3 + 2);
+    assert_eq!(claims.len(), 5 + 1 + 1 + 1 + 3 + 2 + 1 + 3 + 3 + 2);
     for simulated in [0, 1] {
         assert_eq!(claims[simulated].verdict(), Verdict::Pass);
     }
@@ -68,7 +69,7 @@ fn every_part_is_simulated_and_run_on_lanes() {
     let page = outcome.html();
     assert_eq!(
         page.matches("<svg").count(),
-        3 + 3 + 1 + 1 + 2 * usize::from(!look_ups.tables.is_empty())
+        3 + 3 + 1 + 1 + 1 + 2 * usize::from(!look_ups.tables.is_empty())
     );
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "scheduling");
@@ -86,7 +87,7 @@ fn one_part_is_run_alone() {
     assert_eq!("x9".parse(), Ok(SchedulingPart::Responses));
     let error = "x2".parse::<SchedulingPart>().expect_err("there is none");
     assert!(
-        error.contains("x1, x3, x4, x5, x8, x9, x10, x11, x13"),
+        error.contains("x1, x3, x4, x5, x8, x9, x10, x11, x12, x13"),
         "{error}"
     );
 }

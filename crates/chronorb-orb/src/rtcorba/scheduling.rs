@@ -142,23 +142,29 @@ impl RtCurrent {
     /// # }
     /// ```
     pub fn constrain(&self, constraint: TimeConstraint) -> ConstraintGuard {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let now = Monotonic::now().as_nanos();
-        let due = now.saturating_add(nanos(constraint.deadline));
-        let outer = PRESENT.get();
-        let outer_due = outer.and_then(|outer| outer.due).map(Monotonic::as_nanos);
-        let due = outer_due.map_or(due, |outer| outer.min(due));
-        Constraint {
-            due: Some(Monotonic::from_nanos(due)),
-            context: SchedulingContext {
-                execution: nanos(constraint.execution),
-                criticality: constraint.criticality,
-                importance: constraint.importance,
-                // A distributable thread goes on.
-                ..outer.map_or_else(SchedulingContext::default, |outer| outer.context)
-            },
+        let mut inner = Constraint::from_now(constraint);
+        let outer_due = PRESENT.get().and_then(|outer| outer.due);
+        if let Some((outer, due)) = outer_due.zip(inner.due) {
+            let earlier = outer.as_nanos().min(due.as_nanos());
+            inner.due = Some(Monotonic::from_nanos(earlier));
         }
-        .enter()
+        inner.enter()
+    }
+
+    /// Replaces the constraint of the calls that this thread makes, for an activity that is
+    /// released now.
+    pub(crate) fn begin_activity(constraint: Option<TimeConstraint>) {
+        let none = TimeConstraint::within(Duration::ZERO);
+        let replaced = Constraint::from_now(constraint.unwrap_or(none));
+        set_present(match constraint {
+            Some(_) => Some(replaced),
+            // A distributable thread goes on.
+            None if replaced.context != SchedulingContext::default() => Some(Constraint {
+                due: None,
+                ..replaced
+            }),
+            None => None,
+        });
     }
 
     /// Returns the time to the deadline of the calling thread, in nanoseconds; negative if it has
@@ -177,6 +183,25 @@ pub(crate) struct Constraint {
 }
 
 impl Constraint {
+    /// Returns a constraint from now on, for the calling thread.
+    fn from_now(constraint: TimeConstraint) -> Self {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let due = Monotonic::now()
+            .as_nanos()
+            .saturating_add(nanos(constraint.deadline));
+        let outer = PRESENT.get();
+        Self {
+            due: Some(Monotonic::from_nanos(due)),
+            context: SchedulingContext {
+                execution: nanos(constraint.execution),
+                criticality: constraint.criticality,
+                importance: constraint.importance,
+                // A distributable thread goes on.
+                ..outer.map_or_else(SchedulingContext::default, |outer| outer.context)
+            },
+        }
+    }
+
     /// Returns the constraint of a request that was received at a time. Its absolute deadline
     /// counts if the error of the clock is stated.
     pub(crate) fn of_request(

@@ -97,7 +97,12 @@ pub(crate) fn begin_poll() -> Result<CallInSegment, SystemException> {
 #[inline]
 fn begin(kind: CallKind, point: SchedulingPoint) -> Result<CallInSegment, SystemException> {
     let caller = thread::caller().filter(|caller| !caller.is_cancelled);
-    let caller = caller.ok_or_else(|| thread::unwind(CompletionStatus::No))?;
+    // A poll fetches the reply to a request that was sent before.
+    let completed = match kind {
+        CallKind::Poll => CompletionStatus::Maybe,
+        CallKind::Synchronous | CallKind::Detached => CompletionStatus::No,
+    };
+    let caller = caller.ok_or_else(|| thread::unwind(completed))?;
     let scheduler = caller.core.scheduling.scheduler();
     scheduler.at_point(point, caller.guid);
     Ok(CallInSegment {
@@ -242,8 +247,12 @@ impl Caller {
         {
             thread::mark_cancelled_if(self.guid);
         }
-        let completed =
-            outcome.map_or_else(|exception| exception.completed, |_| CompletionStatus::Yes);
+        let completed = match outcome {
+            // The request was sent, and its end is not known here.
+            Ok(_) if kind == CallKind::Detached => CompletionStatus::Maybe,
+            Ok(_) => CompletionStatus::Yes,
+            Err(exception) => exception.completed,
+        };
         match thread::status(self.guid) {
             Some(status) if !status.is_cancelled => Ok(()),
             Some(_) => Err(thread::unwind(completed)),

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_giop::SystemException;
-use chronorb_schedule::{LockFile, LockOperation, Schedule, ScheduleErrors};
+use chronorb_schedule::{
+    LockFile, LockOperation, Schedule, ScheduleErrors, SessionError, Sessions,
+};
 use thiserror::Error;
 
 use super::table::OperationIdentity;
@@ -55,6 +57,14 @@ pub enum StartError {
         lock: PathBuf,
         /// The contradiction.
         source: TableError,
+    },
+    /// Further calls cannot be admitted: the schedule by itself does not fit.
+    #[error("{schedule}: {source}")]
+    Sessions {
+        /// The schedule.
+        schedule: PathBuf,
+        /// The cause.
+        source: SessionError,
     },
     /// A setting contradicts the schedule.
     #[error("{setting} contradicts {entry} of {lock}: {problem}")]
@@ -264,23 +274,51 @@ fn read(path: &Path) -> Result<(PathBuf, LockFile), StartError> {
             LockFile::parse(&shown(path), &text_of(path)?)?,
         ));
     }
+    let schedule = parse(path)?;
+    let beside = lock_path(path);
+    let lock = LockFile::parse(&shown(&beside), &text_of(&beside)?)?;
+    check_digest(path, &schedule, &beside, &lock.input)?;
+    Ok((beside, lock))
+}
+
+/// Parses a schedule with the files that it includes.
+fn parse(path: &Path) -> Result<Schedule, StartError> {
     let text = text_of(path)?;
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let mut include = |name: &str| {
         let read = fs::read_to_string(folder.join(name));
         read.map_err(|error| error.to_string())
     };
-    let schedule = Schedule::parse(&shown(path), &text, &mut include)?;
-    let beside = lock_path(path);
-    let lock = LockFile::parse(&shown(&beside), &text_of(&beside)?)?;
-    if lock.input == schedule.digest {
-        Ok((beside, lock))
+    Ok(Schedule::parse(&shown(path), &text, &mut include)?)
+}
+
+/// Checks that a lock file, which has this digest, was written for a schedule.
+fn check_digest(
+    path: &Path,
+    schedule: &Schedule,
+    lock: &Path,
+    digest: &str,
+) -> Result<(), StartError> {
+    if schedule.digest == digest {
+        Ok(())
     } else {
         Err(StartError::Outdated {
             schedule: path.to_owned(),
-            lock: beside,
+            lock: lock.to_owned(),
         })
     }
+}
+
+/// Returns the admission of sessions to the schedule of a lock file, `NAME.toml` beside
+/// `NAME.rt.lock`.
+pub(super) fn sessions_of(lock: &Path, digest: &str) -> Result<Sessions, StartError> {
+    let path = lock.with_extension("").with_extension("toml");
+    let schedule = parse(&path)?;
+    check_digest(&path, &schedule, lock, digest)?;
+    Sessions::new(schedule).map_err(|source| StartError::Sessions {
+        schedule: path,
+        source,
+    })
 }
 
 /// Returns the path of the lock file of a schedule: `NAME.rt.lock` beside `NAME.toml`.

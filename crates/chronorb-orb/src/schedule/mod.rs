@@ -14,6 +14,7 @@ mod scheduler;
 mod start;
 mod table;
 
+pub use chronorb_schedule::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};
 pub(crate) use load::LoadedSchedule;
 pub use load::StartError;
 pub(crate) use meter::Meter;

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_schedule::Sessions;
 use thiserror::Error;
 
 use super::ScheduleTable;
+use super::load::{StartError, sessions_of};
 use super::start::{ActiveSchedule, ObjectPriority, ProcessorPool};
 use crate::call::Servant;
 use crate::core::Core;
@@ -118,14 +120,23 @@ impl ClientScheduler {
     /// of the operation that starts it. It is a look-up and
     /// [`RtCurrent::set_priority`].
     ///
+    /// If the schedule has lanes with an order, this also releases the activity: its calls have its
+    /// deadline from now on, its execution time, criticality and importance. So a thread has to
+    /// call this for each release. They replace the constraint that the thread had, and last until
+    /// the next activity. An activity that is only served in the order of arrival has none.
+    ///
     /// # Errors
     /// [`UnknownName`] where the node of this program has no such activity; those of setting the
     /// priority.
     pub fn schedule_activity(&self, name: &str) -> Result<(), ScheduleActivityError> {
         let schedule = schedule_of(&self.core)?;
-        let priority = schedule.activities.get(name);
-        let priority = priority.ok_or_else(|| unknown(schedule, "activity", name))?;
-        Ok(RtCurrent::new(self.core.clone()).set_priority(*priority)?)
+        let activity = schedule.activities.get(name);
+        let activity = activity.ok_or_else(|| unknown(schedule, "activity", name))?;
+        RtCurrent::new(self.core.clone()).set_priority(activity.priority)?;
+        if schedule.has_constraints {
+            RtCurrent::begin_activity(activity.constraint);
+        }
+        Ok(())
     }
 
     /// Returns the operations of the schedule, with their priorities.
@@ -244,6 +255,36 @@ impl ServerScheduler {
     /// Returns the operations of the schedule, with their priorities.
     pub fn table(&self) -> Option<&ScheduleTable> {
         self.core.schedule.get().map(|schedule| &*schedule.table)
+    }
+
+    /// Returns the admission of sessions: of further clients that call operations of the schedule
+    /// with periods and deadlines of their own, while its programs run.
+    ///
+    /// It reads the schedule beside the lock file again, and analyses it. One process admits all
+    /// sessions, and keeps the result for that.
+    ///
+    /// ```no_run
+    /// use chronorb_orb::schedule::{ServerScheduler, SessionCall};
+    ///
+    /// # fn example(scheduler: &ServerScheduler) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut sessions = scheduler.sessions()?;
+    /// let video = sessions.open(&[SessionCall {
+    ///     operation: "Map::draw".to_owned(),
+    ///     period: 40_000_000,
+    ///     deadline: 40_000_000,
+    /// }])?;
+    /// sessions.close(video);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError`] if the schedule cannot be read, is not that of the lock file, or does not fit
+    /// by itself.
+    pub fn sessions(&self) -> Result<Sessions, StartError> {
+        let schedule = self.core.schedule.get();
+        let schedule = schedule.unwrap_or_else(|| unreachable!("a scheduler has a schedule"));
+        sessions_of(&schedule.path, &schedule.digest)
     }
 
     fn pool(&self) -> Result<&ProcessorPool, SystemException> {

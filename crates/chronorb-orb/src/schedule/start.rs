@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use chronorb_schedule::{LockBand, LockLane};
+use chronorb_schedule::{LockActivity, LockBand, LockLane};
 
 use super::ScheduleTable;
 use super::load::{LoadedSchedule, StartError, priority_of};
@@ -12,20 +13,35 @@ use crate::core::Core;
 use crate::failure;
 use crate::rtcorba::{
     LaneOrder, LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, ThreadpoolId,
+    TimeConstraint,
 };
 use crate::server::ServerPool;
 
 /// The schedule that an ORB has started with.
 pub(crate) struct ActiveSchedule {
     pub(super) path: PathBuf,
+    /// The digest of the schedule.
+    pub(super) digest: String,
     pub(super) node: String,
     pub(super) table: Arc<ScheduleTable>,
     /// The pools of the node, in the order of the lock file.
     pub(super) pools: Vec<ProcessorPool>,
-    /// The priorities at which the activities of the node start.
-    pub(super) activities: HashMap<String, Priority>,
+    /// The activities of the node.
+    pub(super) activities: HashMap<String, ActivitySchedule>,
+    /// Whether requests of one of its activities wait in a lane with an order.
+    pub(super) has_constraints: bool,
     /// The priorities of objects by interface or operation.
     pub(super) objects: HashMap<String, ObjectPriority>,
+}
+
+/// An activity of a schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActivitySchedule {
+    /// The priority at which it starts.
+    pub(super) priority: Priority,
+    /// The constraint of its calls from its release on; `None` if only lanes in the order of
+    /// arrival serve them.
+    pub(super) constraint: Option<TimeConstraint>,
 }
 
 /// The thread pool of a processor.
@@ -101,16 +117,33 @@ impl ActiveSchedule {
         let own = lock.operations.iter().filter(|it| it.node == node);
         let objects = own.map(|it| (it.name.as_str(), priority_of(it.priority)));
         let activities = lock.activities.iter().filter(|it| it.node == node);
+        let activities = activities.map(|it| (it.name.clone(), ActivitySchedule::of(it)));
+        let activities: HashMap<_, _> = activities.collect();
         Ok(Self {
             objects: objects_of(objects),
-            activities: activities
-                .map(|it| (it.name.clone(), priority_of(it.priority)))
-                .collect(),
+            has_constraints: activities.values().any(|it| it.constraint.is_some()),
+            activities,
             path,
+            digest: lock.input,
             node,
             table,
             pools,
         })
+    }
+}
+
+impl ActivitySchedule {
+    fn of(activity: &LockActivity) -> Self {
+        let constraint = activity.urgency.map(|urgency| TimeConstraint {
+            deadline: Duration::from_nanos(activity.deadline),
+            execution: Duration::from_nanos(urgency.execution),
+            criticality: urgency.criticality.into(),
+            importance: urgency.importance.into(),
+        });
+        Self {
+            priority: priority_of(activity.priority),
+            constraint,
+        }
     }
 }
 

@@ -111,6 +111,8 @@ fn the_order_of_a_lane_is_in_the_lock_file() {
         wcet = "1 ms"
         period = "10 ms"
         lane = "ordered"
+        criticality = 3
+        calls = ["A::c"]
         [[operation]]
         name = "A::c"
         wcet = "1 ms"
@@ -129,6 +131,14 @@ fn the_order_of_a_lane_is_in_the_lock_file() {
         "{orders:?}"
     );
     assert!(orders.contains(&(false, None)), "{orders:?}");
+    // Of both operations, for the activity that begins in the lane with an order.
+    let urgency = |name| {
+        let activity = lock.activities.iter().find(|it| it.name == name);
+        let urgency = activity.unwrap().urgency;
+        urgency.map(|it| (it.execution, it.criticality, it.importance))
+    };
+    assert_eq!(urgency("A::b"), Some((2_000_000, 3, 0)));
+    assert_eq!(urgency("A::c"), None);
     assert_eq!(LockFile::parse("x.rt.lock", &lock.to_string()), Ok(lock));
     for order in LaneOrder::ALL {
         let text = format!(

@@ -150,8 +150,14 @@ fn begin_in_segment(
         let of_caller = (caller, constraint);
         begin_by(object, operation, arguments, (invocation, of_caller))
     });
-    call.end(begun.as_ref().map(|_| false).map_err(|it| *it))?;
-    begun
+    let ended = call.end(begun.as_ref().map(|_| false).map_err(|it| *it));
+    match (begun, ended) {
+        (Ok(slot), Err(cancelled)) => {
+            slot.cancel();
+            Err(cancelled)
+        }
+        (begun, ended) => ended.and(begun),
+    }
 }
 
 /// Sends a request, with the priority and the constraint of its caller.

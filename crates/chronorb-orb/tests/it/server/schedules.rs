@@ -4,10 +4,14 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
-use chronorb_orb::rtcorba::{Priority, SchedulingPolicy};
-use chronorb_orb::schedule::{ScheduleActivityError, ScheduleObjectError, StartError};
+use chronorb_orb::rtcorba::{Priority, SchedulingPolicy, TimeConstraint};
+use chronorb_orb::schedule::{
+    ScheduleActivityError, ScheduleObjectError, ServerScheduler, SessionCall, SessionError,
+    StartError,
+};
 use chronorb_orb::{
     InitError, Object, Orb, OrbConfig, RealTimeMode, Servant, SystemExceptionKind, parse_endpoints,
 };
@@ -201,6 +205,122 @@ fn clients_and_servants_name_activities_and_interfaces() {
         caller.join().expect("it does not panic");
     });
     let _ = client.shutdown(true);
+    server.shutdown(true).expect("no servant asks for it");
+}
+
+#[test]
+fn an_activity_of_an_ordered_lane_is_released_with_its_deadline() {
+    let files = Files::new(ORDERED);
+    let orb = start(&files.schedule(), "program");
+    let (scheduler, current) = (orb.client_scheduler(), orb.rt_current());
+    let scheduler = scheduler.expect("a schedule");
+    let begin = |name| scheduler.schedule_activity(name).expect("it has the name");
+    let within = |seconds: i64| {
+        let left = current.time_left().expect("a deadline");
+        assert!(left <= seconds * 1_000_000_000, "{left}");
+        left
+    };
+    assert_eq!(current.time_left(), None);
+    begin("Desk::track");
+    let first = within(40);
+    // The same activity is released anew.
+    while current.time_left().expect("a deadline") == first {}
+    begin("Desk::track");
+    let released = within(40);
+    begin("Desk::follow");
+    assert!(within(80) > released);
+    // A constraint within the activity ends with its guard.
+    drop(current.constrain(TimeConstraint::within(Duration::ZERO)));
+    assert!(current.time_left() > Some(released));
+    begin("Desk::log");
+    assert_eq!(current.time_left(), None);
+    let _ = orb.shutdown(true);
+}
+
+/// Activities of a lane with an order, and one of a lane without.
+const ORDERED: &str = r#"
+    [[node]]
+    name = "program"
+    [[processor]]
+    name = "desk"
+    node = "program"
+    [[lane]]
+    name = "ordered"
+    processor = "desk"
+    order = "deadline"
+    [[lane]]
+    name = "plain"
+    processor = "desk"
+    [[operation]]
+    name = "Desk::track"
+    processor = "desk"
+    lane = "ordered"
+    wcet = "1 ms"
+    period = "40 s"
+    [[operation]]
+    name = "Desk::follow"
+    processor = "desk"
+    lane = "ordered"
+    wcet = "1 ms"
+    period = "80 s"
+    [[operation]]
+    name = "Desk::log"
+    processor = "desk"
+    lane = "plain"
+    wcet = "1 ms"
+    period = "100 s"
+"#;
+
+/// Opens and closes a session as the book does.
+fn admit(scheduler: &ServerScheduler) -> Result<(), Box<dyn Error>> {
+    let mut sessions = scheduler.sessions()?;
+    let video = sessions.open(&[SessionCall {
+        operation: "Map::draw".to_owned(),
+        period: 40_000_000,
+        deadline: 40_000_000,
+    }])?;
+    // When the client has gone:
+    sessions.close(video);
+    Ok(())
+}
+
+#[test]
+fn sessions_are_admitted_to_the_schedule_while_there_is_room() {
+    let files = Files::new(SCHEDULE);
+    let server = start(&files.lock(), "server");
+    let scheduler = server.server_scheduler().expect("a schedule");
+    admit(&scheduler).expect("there is room");
+    let mut sessions = scheduler.sessions().expect("the schedule is beside");
+    let draws = |ms: u64| SessionCall {
+        operation: "Map::draw".to_owned(),
+        period: ms * 1_000_000,
+        deadline: 200_000_000,
+    };
+    let first = sessions.open(&[draws(50)]).expect("there is room");
+    let responses = sessions.responses(first).expect("it is open");
+    assert!(responses[0].time() >= Some(10_000_000), "{responses:?}");
+    let refused = sessions
+        .open(&[draws(12)])
+        .expect_err("a processor is full");
+    let told = refused.to_string();
+    assert!(matches!(refused, SessionError::Refused(_)), "{told}");
+    assert!(told.contains("Map::draw"), "{told}");
+    assert!(
+        told.contains("would fit with periods multiplied by"),
+        "{told}"
+    );
+    sessions.change(first, &[draws(500)]).expect("it is less");
+    sessions.open(&[draws(100)]).expect("there is room now");
+    assert!(sessions.close(first) && !sessions.close(first));
+    let unknown = sessions.open(&[SessionCall {
+        operation: "Map::fold".to_owned(),
+        ..draws(100)
+    }]);
+    let unknown = unknown.expect_err("there is none").to_string();
+    assert_eq!(unknown, "the schedule has no operation Map::fold");
+    fs::write(files.schedule(), format!("{SCHEDULE}\n")).expect("the folder is there");
+    let error = scheduler.sessions().expect_err("it has changed");
+    assert!(matches!(error, StartError::Outdated { .. }), "{error}");
     server.shutdown(true).expect("no servant asks for it");
 }
 

@@ -1,0 +1,505 @@
+//! Consumers of other processes of this host, which read one ring of shared memory.
+//!
+//! An [`EventRing`] is one consumer of a channel, and publishes its events in a ring. Readers join
+//! it by the path of a socket, and each has a cursor of its own. A set of events is encoded once
+//! and written once, however many readers there are. A reader that is too slow loses events, and is
+//! told their number. The channel and other readers do not wait for it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use chronorb::data::{AnyBuf, Arena, CdrError};
+use chronorb::poa::{ActivateError, ObjectError, ObjectId, Poa};
+use chronorb::transport::shm::fan_out::{
+    FanOutError, FanOutOffer, FanOutOptions, Publisher, Reader, Reading,
+};
+use chronorb::{BodyForm, Call, EncodedBody, SystemException};
+use chronorb_cdr::{CharSet, Decoder, Endian, TextForm, WideForm};
+use chronorb_events::{EVENTS_LOST, Filter, write_entries};
+use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder};
+use thiserror::Error;
+
+use crate::event::{empty_data, wire_header};
+use crate::idl::chronorb_events::{QueueQOS, QueuedProxyPushSupplier, SetQueueError};
+use crate::idl::rtec_event_channel_admin::{
+    ConnectPushConsumerError, ConsumerQOS, Dependency, EventChannel, ProxyPushSupplier,
+};
+use crate::idl::rtec_event_comm::{
+    Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
+};
+
+/// A ring with the events of a subscription. Dropping it ends the subscription and the ring.
+///
+/// The channel may be of this process or of another one. It is fastest in this process, with the
+/// thread that pushes an event also publishing it.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+///
+/// use chronorb::prelude::*;
+/// use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
+/// use chronorb_event_service::{EventRing, EventRingReader, EventServer, Filter, RingOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut args = vec!["p".into(), "-ORBListenEndpoints".into(), "iiop://127.0.0.1:0".into()];
+/// # let path = std::env::temp_dir().join(format!("chronorb-ring-{}", std::process::id()));
+/// let orb = Orb::init(&mut args)?;
+/// let root = orb.root_poa()?;
+/// let service = EventServer::new().serve_in(&root)?;
+/// root.manager().activate()?;
+/// let channel = EventChannel::unchecked_narrow(service.channel());
+/// let filter = Filter::of_type(20);
+/// let ring = EventRing::open(&root, &channel, &filter, &path, &RingOptions::default())?;
+/// // In other processes.
+/// let mut reader = EventRingReader::join(&path)?;
+/// assert!(!reader.next_with(Duration::ZERO, |_| unreachable!("nothing was pushed"))?);
+/// # drop(ring);
+/// # orb.shutdown(true)?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct EventRing {
+    shared: Arc<RingState>,
+    path: PathBuf,
+    proxy: ProxyPushSupplier,
+    poa: Poa,
+    consumer: ObjectId,
+    /// Accepts readers.
+    acceptor: Option<Thread<()>>,
+}
+
+/// The options of a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct RingOptions {
+    /// The sets of events that the ring holds, and the octets of the longest one, encoded. A set
+    /// that is longer is lost, and that is told.
+    pub size: FanOutOptions,
+    /// The most processes that read the ring.
+    pub processes: usize,
+    /// The queue of the ring in the channel. Without one it has that of its lane, if there are
+    /// lanes.
+    pub queue: Option<QueueQOS>,
+}
+
+impl Default for RingOptions {
+    fn default() -> Self {
+        Self {
+            size: FanOutOptions {
+                slots: 1024,
+                octets: 4096,
+            },
+            processes: 256,
+            queue: None,
+        }
+    }
+}
+
+/// The counts of a ring.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RingStatus {
+    /// The sets of events that were published.
+    pub sets: u64,
+    /// The events of sets that were too long.
+    pub lost: u64,
+    /// The processes that read.
+    pub processes: u64,
+}
+
+/// A failure of a ring of events.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// The ring.
+    #[error(transparent)]
+    Ring(#[from] FanOutError),
+    /// The socket by which readers join.
+    #[error("the socket of the ring fails: {0}")]
+    Socket(#[from] io::Error),
+    /// The channel.
+    #[error("the channel refuses the ring: {0}")]
+    Channel(#[from] SystemException),
+    /// The channel connects no consumer, or has no queues.
+    #[error("the channel refuses the ring: {0}")]
+    Refused(String),
+    /// The consumer of the ring cannot be activated.
+    #[error("the consumer of the ring cannot be activated")]
+    Activate(#[from] ActivateError),
+    /// The consumer of the ring has no reference.
+    #[error("the consumer of the ring has no reference")]
+    Reference(#[from] ObjectError),
+    /// There is no thread.
+    #[error("the ring has no thread")]
+    Thread(#[from] SpawnError),
+    /// The publisher wrote something else than events.
+    #[error("the ring has something else than events: {0}")]
+    Encoding(#[from] CdrError),
+}
+
+/// The part of a ring that its consumer and its acceptor share.
+struct RingState {
+    output: PiMutex<RingOutput>,
+    sets: AtomicU64,
+    lost: AtomicU64,
+    processes: AtomicU64,
+    is_over: AtomicBool,
+}
+
+struct RingOutput {
+    publisher: Publisher,
+    /// The octets of the longest set.
+    most: usize,
+    /// The memory in which sets are encoded.
+    body: EncodedBody,
+}
+
+impl EventRing {
+    /// Subscribes to a channel, and offers its events at the path of a socket, whose access rights
+    /// are those of the ring.
+    ///
+    /// The consumer is activated in `poa`. There must be no file at the path.
+    ///
+    /// # Errors
+    /// [`RingError`]: the channel refuses the subscription, or there are no resources.
+    pub fn open(
+        poa: &Poa,
+        channel: &EventChannel,
+        filter: &Filter,
+        path: &Path,
+        options: &RingOptions,
+    ) -> Result<Self, RingError> {
+        let publisher = Publisher::create(options.size)?;
+        let offer = publisher.offer();
+        let shared = Arc::new(RingState {
+            output: PiMutex::new(RingOutput {
+                publisher,
+                most: options.size.octets as usize,
+                body: EncodedBody::in_form(BodyForm::default()),
+            }),
+            sets: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            processes: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        });
+        let listener = UnixListener::bind(path)?;
+        let proxy = proxy_for(channel, options).inspect_err(|_| {
+            let _ = fs::remove_file(path);
+        })?;
+        let skeleton = PushConsumerSkeleton::from_arc(shared.clone());
+        let id = poa.activate_object(skeleton)?;
+        let object = poa.id_to_reference(&id)?;
+        let mut this = Self {
+            shared,
+            path: path.to_owned(),
+            proxy,
+            poa: poa.clone(),
+            consumer: id,
+            acceptor: None,
+        };
+        let accepting = Acceptor {
+            listener,
+            offer,
+            shared: this.shared.clone(),
+            most: options.processes,
+            sockets: Vec::new(),
+        };
+        let thread = ThreadBuilder::new("events.ring").spawn(move || accepting.run())?;
+        this.acceptor = Some(thread);
+        let dependencies = write_entries(filter).into_iter().map(|entry| {
+            let header = EventHeader {
+                creation_time: entry.time,
+                ..wire_header(entry.source, entry.event_type)
+            };
+            let data = empty_data();
+            Dependency {
+                event: Event { header, data },
+                rt_info: 0,
+            }
+        });
+        let dependencies: Vec<_> = dependencies.collect();
+        let qos = ConsumerQOS {
+            dependencies: &dependencies,
+            is_gateway: false,
+        };
+        let consumer = PushConsumer::unchecked_narrow(&object);
+        let connected = this.proxy.connect_push_consumer(Some(&consumer), &qos);
+        connected.map_err(|error| match error {
+            ConnectPushConsumerError::System(exception) => exception.into(),
+            error => RingError::Refused(error.to_string()),
+        })?;
+        Ok(this)
+    }
+
+    /// Returns the counts so far.
+    #[must_use]
+    pub fn status(&self) -> RingStatus {
+        RingStatus {
+            sets: self.shared.sets.load(Ordering::Relaxed),
+            lost: self.shared.lost.load(Ordering::Relaxed),
+            processes: self.shared.processes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Obtains a proxy with the queue of the options.
+fn proxy_for(
+    channel: &EventChannel,
+    options: &RingOptions,
+) -> Result<ProxyPushSupplier, RingError> {
+    let nil = || RingError::Refused("it has no proxies".to_owned());
+    let admin = channel.for_consumers()?.ok_or_else(nil)?;
+    let proxy = admin.obtain_push_supplier()?.ok_or_else(nil)?;
+    if let Some(queue) = &options.queue {
+        let queued = QueuedProxyPushSupplier::narrow(proxy.as_object())?;
+        let none = || RingError::Refused("it has no queues".to_owned());
+        let set = queued.ok_or_else(none)?.set_queue(queue);
+        set.map_err(|error| match error {
+            SetQueueError::System(exception) => exception.into(),
+            error => RingError::Refused(error.to_string()),
+        })?;
+    }
+    Ok(proxy)
+}
+
+impl Drop for EventRing {
+    fn drop(&mut self) {
+        // The channel may have ended, and the POA.
+        let _ = self.proxy.disconnect_push_supplier();
+        let _ = self.poa.deactivate_object(&self.consumer);
+        self.shared.is_over.store(true, Ordering::Release);
+        // It wakes the acceptor.
+        drop(UnixStream::connect(&self.path));
+        if let Some(acceptor) = self.acceptor.take() {
+            // It cannot panic.
+            let _ = acceptor.join();
+        }
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl fmt::Debug for EventRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventRing")
+            .field("path", &self.path)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PushConsumerOwnedServant for RingState {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        let RingOutput {
+            publisher,
+            most,
+            body,
+        } = &mut *self.output.lock();
+        body.renew(&|e| e.write_seq(data))?;
+        if body.len() <= *most {
+            self.sets.fetch_add(1, Ordering::Relaxed);
+        } else {
+            let lost = data.len() as u64;
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+            let number = AnyBuf::new(&lost).unwrap_or_default();
+            let mut data = empty_data();
+            data.any_value = number.as_view();
+            let header = wire_header(0, EVENTS_LOST);
+            body.renew(&|e| e.write_seq(&[Event { header, data }]))?;
+        }
+        // Without room for a loss, in the shortest slots, readers are told nothing.
+        let _ = publisher.publish(&[body.as_slice()]);
+        Ok(())
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// The thread that gives the ring to readers.
+struct Acceptor {
+    listener: UnixListener,
+    offer: FanOutOffer,
+    shared: Arc<RingState>,
+    most: usize,
+    /// The sockets of present readers, which show them that the publisher lives.
+    sockets: Vec<UnixStream>,
+}
+
+impl Acceptor {
+    fn run(mut self) {
+        loop {
+            let accepted = self.listener.accept();
+            if self.shared.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            match accepted {
+                Ok((socket, _)) => self.offer_to(socket),
+                // Too many files are open. A reader that waits is served once there are fewer.
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn offer_to(&mut self, socket: UnixStream) {
+        self.sockets.retain(is_open);
+        // The socket of a reader that is refused ends, which it sees.
+        if self.sockets.len() < self.most
+            && socket.set_nonblocking(true).is_ok()
+            && self.offer.send(&socket).is_ok()
+        {
+            self.sockets.push(socket);
+        }
+        let processes = self.sockets.len() as u64;
+        self.shared.processes.store(processes, Ordering::Relaxed);
+    }
+}
+
+/// Whether the reader behind a socket lives. It has nothing to say.
+fn is_open(mut socket: &UnixStream) -> bool {
+    let read = socket.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// A reader of a ring of events. A clone has a cursor of its own, at the same place.
+pub struct EventRingReader {
+    reader: Reader,
+    room: Vec<u8>,
+    arena: Arena,
+}
+
+/// A delivery of a ring.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum RingDelivery<'r> {
+    /// A set of events, in order of their arrival.
+    Set(EventSet<'r>),
+    /// This number of events was lost before the ring: in the queue of the channel, or in sets that
+    /// are longer than a slot.
+    LostEvents(u64),
+    /// This number of sets was lost, because this reader is too slow.
+    LostSets(u64),
+}
+
+impl EventRingReader {
+    /// Joins a ring by the path of its socket. It begins with the next event.
+    ///
+    /// # Errors
+    /// [`RingError::Socket`] if there is no ring; [`RingError::Ring`] if it has too many readers,
+    /// or if the socket offers none.
+    pub fn join(path: &Path) -> Result<Self, RingError> {
+        let socket = UnixStream::connect(path)?;
+        Ok(Self::of(Reader::receive(socket.into())?))
+    }
+
+    fn of(reader: Reader) -> Self {
+        Self {
+            reader,
+            room: Vec::new(),
+            arena: Arena::new(ARENA),
+        }
+    }
+
+    /// Gives the next delivery to `consume`, after a wait for it of at most `limit`. Returns
+    /// whether there was one. With [`Duration::ZERO`] it only polls, and costs the publisher
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`FanOutError::Ended`] after the last event, or if the publisher has ended;
+    /// [`RingError::Encoding`] if there is something else than events.
+    pub fn next_with(
+        &mut self,
+        limit: Duration,
+        consume: impl FnOnce(RingDelivery<'_>),
+    ) -> Result<bool, RingError> {
+        let Self {
+            reader,
+            room,
+            arena,
+        } = self;
+        let mut next = copied(reader, room)?;
+        if next.is_none() && !limit.is_zero() {
+            reader.wait(Deadline::after(limit))?;
+            next = copied(reader, room)?;
+        }
+        match next {
+            None => return Ok(false),
+            Some(RingItem::Lost(number)) => consume(RingDelivery::LostSets(number)),
+            Some(RingItem::Set) => {
+                arena.reset();
+                let decoder = Decoder::new(room, 0, Endian::NATIVE, arena);
+                let set = decoder.with_text(TEXT).read_seq::<Event<'_>>()?;
+                consume(match lost_in_channel(set) {
+                    Some(number) => RingDelivery::LostEvents(number),
+                    None => RingDelivery::Set(set),
+                });
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Clone for EventRingReader {
+    fn clone(&self) -> Self {
+        Self::of(self.reader.clone())
+    }
+}
+
+impl fmt::Debug for EventRingReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventRingReader").finish_non_exhaustive()
+    }
+}
+
+/// The next item of a ring, whose octets were copied.
+enum RingItem {
+    Set,
+    Lost(u64),
+}
+
+fn copied(reader: &mut Reader, room: &mut Vec<u8>) -> Result<Option<RingItem>, FanOutError> {
+    Ok(reader.poll()?.map(|reading| match reading {
+        Reading::Message(octets) => {
+            room.clear();
+            room.extend_from_slice(octets);
+            RingItem::Set
+        }
+        Reading::Lost(number) => RingItem::Lost(number),
+    }))
+}
+
+/// Returns the number of events that are told as lost.
+fn lost_in_channel(set: EventSet<'_>) -> Option<u64> {
+    let [event] = set else { return None };
+    let is_loss = event.header.source == 0 && event.header.r#type == EVENTS_LOST;
+    is_loss.then(|| event.data.any_value.extract().ok())?
+}
+
+/// The form of text in a ring: that of [`BodyForm::default`].
+const TEXT: TextForm = TextForm {
+    narrow: CharSet::Utf8,
+    wide: WideForm::Utf16,
+};
+/// The memory for the values of a set that cannot be views of it.
+const ARENA: usize = 64 << 10;
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_ring_is_that_of_its_publisher() {
+        let text = "ü";
+        let mut body = EncodedBody::in_form(BodyForm::default());
+        body.renew(&|e| e.write_str(text)).unwrap();
+        let (mut octets, arena) = (body.as_slice().to_vec(), Arena::new(64));
+        let decoder = Decoder::new(&mut octets, 0, Endian::NATIVE, &arena);
+        assert_eq!(decoder.with_text(TEXT).read_str().unwrap(), text);
+    }
+}
