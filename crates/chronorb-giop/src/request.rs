@@ -158,7 +158,10 @@ impl<'a> RequestHeader<'a> {
 
     #[inline(never)]
     fn decode_contexts(&mut self, d: &mut Decoder<'a>) -> Result<(), CdrError> {
-        self.contexts = d.read_seq()?;
+        self.contexts = match read_contexts_at_once(d)? {
+            Some(contexts) => contexts,
+            None => d.read_seq()?,
+        };
         align_body(d)
     }
 
@@ -245,6 +248,54 @@ impl<'a> RequestHeader<'a> {
         }
         Ok(response)
     }
+}
+
+/// Reads the contexts of a request, in the byte order of this machine, in a loop of their own. Takes
+/// nothing of a malformed list, nor of one in several fragments.
+#[inline(always)]
+fn read_contexts_at_once<'a>(
+    d: &mut Decoder<'a>,
+) -> Result<Option<&'a [ServiceContext<'a>]>, CdrError> {
+    let Some((count, end)) = contexts_ahead(d) else {
+        return Ok(None);
+    };
+    let octets = d.take_ahead(end).ok_or(CdrError::EndOfData)?;
+    let mut at = 4;
+    let context = |_| {
+        let (id, data) = context_at(octets, at).ok_or(CdrError::EndOfData)?;
+        at = (at + CONTEXT_LEN + data.len() + 3) & !3;
+        Ok(ServiceContext { id, data })
+    };
+    d.arena().fill(count, context).map(Some)
+}
+
+/// Returns the number of contexts that follow, and the octets that they take.
+#[inline(always)]
+fn contexts_ahead(d: &Decoder<'_>) -> Option<(usize, usize)> {
+    let octets = d.lookahead(HEADER_PHASE);
+    let octets = octets.or_else(|| d.lookahead(HEADER_PHASE ^ 4))?;
+    let (count, _) = octets.split_first_chunk()?;
+    let count = u32::from_ne_bytes(*count) as usize;
+    // So a great number costs no more than the octets that are there.
+    if count > octets.len() / CONTEXT_LEN {
+        return None;
+    }
+    let mut end = 4;
+    for _ in 0..count {
+        let at = (end + 3) & !3;
+        let (_, data) = context_at(octets, at)?;
+        end = at + CONTEXT_LEN + data.len();
+    }
+    Some((count, end))
+}
+
+/// Returns identifier and content of the context at a position.
+#[inline(always)]
+fn context_at(octets: &[u8], at: usize) -> Option<(u32, &[u8])> {
+    let (&[i0, i1, i2, i3, l0, l1, l2, l3], rest) =
+        octets.get(at..)?.split_first_chunk::<CONTEXT_LEN>()?;
+    let len = u32::from_ne_bytes([l0, l1, l2, l3]) as usize;
+    Some((u32::from_ne_bytes([i0, i1, i2, i3]), rest.get(..len)?))
 }
 
 /// Writes the body of a CancelRequest.
@@ -360,6 +411,8 @@ impl HeaderPlaces {
 
 /// The position of a request header after a multiple of 8 octets.
 const HEADER_PHASE: usize = HEADER_LEN % 8;
+/// Octets of a service context before its content.
+const CONTEXT_LEN: usize = 8;
 /// Octets of a request header before the octets of its key.
 const KEY_AT: usize = 16;
 
