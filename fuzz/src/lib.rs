@@ -38,7 +38,7 @@ mod walk;
 
 pub use cdr_values::cdr_values;
 pub use endsystem::{
-    client_replies, context_requests, monitor_lines, object_keys, server_requests,
+    client_replies, context_requests, event_channel, monitor_lines, object_keys, server_requests,
 };
 pub use event_subscriptions::event_subscriptions;
 pub use giop_message::{giop_message, gioplite};

@@ -40,6 +40,7 @@ targets! {
     cdr_values: 50_000;
     client_replies: 8_000;
     context_requests: 3_000;
+    event_channel: 1_000;
     event_subscriptions: 50_000;
     giop_message: 50_000;
     gioplite: 50_000;

@@ -218,6 +218,11 @@ impl Programs {
         Server::start(&mut server, folder)
     }
 
+    /// Starts a server with default settings.
+    pub(crate) fn serve_by_default(&self, folder: &RunFolder) -> Result<Server, Failure> {
+        Server::start(&mut folder.command(&[], &self.server)?, folder)
+    }
+
     /// The client of a case, with a counter before it unless that is empty; the reference of the
     /// server is to be added.
     pub(crate) fn client(
@@ -259,6 +264,17 @@ impl Server {
             return Err(folder.failure("the server printed no reference"));
         }
         Ok(server)
+    }
+
+    /// The process id of the program, which is a child of timeout(1).
+    pub(crate) fn program(&self, folder: &RunFolder) -> Result<u32, Failure> {
+        let id = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.map_err(|error| folder.failure(error))?;
+        let first = children.split_whitespace().next();
+        first
+            .and_then(|first| first.parse().ok())
+            .ok_or_else(|| folder.failure("the server has ended"))
     }
 
     pub(crate) fn end(mut self, folder: &RunFolder) -> Result<(), Failure> {

@@ -16,6 +16,7 @@ mod peers;
 mod requirements;
 mod run;
 mod size;
+mod start;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,8 @@ Commands:
   pairs COMMIT
           compare the times of calls with those of a commit, in interleaved rounds on one CPU: the
           median ratio and its interval of 95 %. Options: --rounds N; names of cases
+  start   the time of a server from its start to its first answer, its page faults and its resident
+          memory, beside omniORB's
   rio-streams
           a GiB each way through each kind of class of the real-time I/O subsystem, with lost,
           overtaken, duplicated and changed frames: over a wire in memory, and as root over each
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         ["pairs", ref options @ ..] => pairs::pairs(options),
         ["instructions", ref options @ ..] => instructions::instructions(options),
         ["language", ref options @ ..] => language::language(options),
+        ["start"] => start::start(),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
             print!("{USAGE}");

@@ -74,8 +74,9 @@ std::function<bool()> operation(const std::string& name, Calls::Echo_ptr echo, i
 
 int run(int argc, char** argv) {
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
-  if (argc < 4 || std::string(argv[1]) != "count")
-    throw std::string("usage: omniorb-client count OPERATION CALLS [REFERENCE [FIFO]]");
+  const std::string mode = argc < 4 ? "" : argv[1];
+  if (mode != "count" && mode != "first")
+    throw std::string("usage: omniorb-client count|first OPERATION CALLS [REFERENCE [FIFO]]");
   Calls::Echo_var echo;
   if (argc > 4) {
     CORBA::Object_var object = orb->string_to_object(argv[4]);
@@ -88,7 +89,7 @@ int run(int argc, char** argv) {
     for (int n = 0; n < calls; n++)
       if (!call()) throw std::string("the reply differs from the argument");
   };
-  for (int n = 0; n < BURSTS; n++) {
+  for (int n = 0; mode == "count" && n < BURSTS; n++) {
     repeat(BURST);
     usleep(PAUSE_US);
   }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb::{SystemException, SystemExceptionKind};
+use chronorb_channel::Budget;
 use chronorb_events::{Filter, Header, TimerKind};
 use chronorb_sched::{
     AdmissionControl, AdmissionError, Resource, Shortfall, Step, StepOwner, Time, Transaction,
@@ -39,7 +40,9 @@ impl OperationSource for HashMap<i32, OperationNeeds> {
 pub struct OperationNeeds {
     /// The worst-case execution time of a consumer. Zero leaves it out of the analysis.
     pub cost: Duration,
-    /// The period of a supplier. Without one its events are left out of the analysis.
+    /// The period of a supplier. Without one its events are left out of the analysis. A consumer
+    /// with a queue, an execution time and a period may use its lane for so long in each period;
+    /// then its events wait for the next one.
     pub period: Option<Duration>,
     /// The lane of a consumer, from 0. Without one it belongs to the last lane.
     pub lane: Option<usize>,
@@ -62,6 +65,14 @@ pub enum AdmissionPolicy {
 pub(crate) struct Admission {
     pub(crate) operations: Arc<dyn OperationSource>,
     pub(crate) policy: AdmissionPolicy,
+}
+
+impl OperationNeeds {
+    /// The budget of a consumer.
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        let (cost, period) = (self.cost, self.period?);
+        (!cost.is_zero()).then_some(Budget { cost, period })
+    }
 }
 
 impl Admission {

@@ -9,7 +9,7 @@ use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{SystemException, SystemExceptionKind};
-use chronorb_channel::{Clock, SubscribeError, Subscription};
+use chronorb_channel::{Budget, Clock, SubscribeError, Subscription};
 use chronorb_events::{FIRST_USER_TYPE, Filter, read_entries};
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Gate, PiMutex};
@@ -116,6 +116,15 @@ pub(crate) struct ConnectionCounts {
     pub(crate) queued: u64,
     /// The waits for another period of its budget.
     pub(crate) pauses: u64,
+}
+
+/// The place of a consumer among those of its channel.
+#[derive(Clone, Copy, Debug)]
+struct LanePlace {
+    lane: usize,
+    subpriority: i32,
+    /// The time that it may use of its lane.
+    budget: Option<Budget>,
 }
 
 /// The connection error of a proxy.
@@ -245,6 +254,11 @@ impl Channel {
             None => (self.lane_of(qos), 0),
         };
         let lanes = self.options.lanes.len().max(1);
+        let place = LanePlace {
+            lane,
+            subpriority,
+            budget: needs.and_then(|needs| needs.budget()),
+        };
         let load = needs.and_then(|needs| ConsumerLoad::new(&filter, &needs, lane, lanes));
         let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
         let outboxes = outboxes.map(|(thread, limits)| OutboxSource {
@@ -275,7 +289,7 @@ impl Channel {
         }
         let (subscription, before) = match record.connection.take() {
             None => {
-                let subscription = self.subscribe((lane, subpriority), &filter, queue, handle);
+                let subscription = self.subscribe(place, &filter, queue, handle);
                 (subscription.map_err(|error| refused(number, &error))?, None)
             }
             Some(mut before) => {
@@ -313,14 +327,18 @@ impl Channel {
     /// Subscribes a consumer to a lane, or to the threads that receive events.
     fn subscribe(
         &self,
-        (lane, subpriority): (usize, i32),
+        place: LanePlace,
         filter: &Filter,
         queue: Option<ConsumerQueue>,
         consumer: ConsumerHandle,
     ) -> Result<Subscription<Body>, SubscribeError> {
         let options = &self.options;
         let subscription = self.events.subscribe(filter.clone());
-        let subscription = subscription.subpriority(subpriority);
+        let mut subscription = subscription.subpriority(place.subpriority);
+        if let Some(budget) = place.budget {
+            subscription = subscription.budget(budget);
+        }
+        let lane = place.lane;
         let has_lanes = !options.lanes.is_empty() || options.outboxes.is_some();
         if !has_lanes && queue.is_none() {
             return subscription.call_inline(lane, consumer);

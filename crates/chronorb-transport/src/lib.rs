@@ -136,7 +136,7 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 
     /// Takes the next connection as [`accept`](Self::accept) does, or names a connection with input
     /// by its [token](Connection::set_token). The caller reads that connection at once, because
-    /// its descriptor does not report this input.
+    /// its descriptor does not report this input, and calls this again before it waits.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).

@@ -3,6 +3,7 @@
 
 mod client;
 mod context_requests;
+mod events;
 mod keys;
 mod messages;
 mod monitor;
@@ -19,6 +20,7 @@ use chronorb::config::OrbConfig;
 
 pub use client::client_replies;
 pub use context_requests::context_requests;
+pub use events::event_channel;
 pub use keys::object_keys;
 pub use monitor::monitor_lines;
 pub use server::server_requests;

@@ -1,9 +1,10 @@
-//! Makes calls, after a warm-up that is not counted.
+//! Makes calls, mostly after a warm-up that is not counted.
 //!
-//! Usage: `calls-client [-ORB…] times|count OPERATION CALLS [REFERENCE [FIFO]]`.
+//! Usage: `calls-client [-ORB…] times|count|first OPERATION CALLS [REFERENCE [FIFO]]`.
 //!
-//! With `times` it prints the median of the calls' durations, in nanoseconds. Without a reference
-//! the object is in this process. With a FIFO each oneway waits for its acknowledgement.
+//! With `times` it prints the median of the calls' durations, in nanoseconds. With `first` there is
+//! no warm-up. Without a reference the object is in this process. With a FIFO each oneway waits for
+//! its acknowledgement.
 
 use std::error::Error;
 use std::time::Instant;
@@ -27,9 +28,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut caller = Caller::new(&object, pace);
     let conditions = operation.enter(&orb)?;
-    caller.warm_up(operation)?;
+    if mode != "first" {
+        caller.warm_up(operation)?;
+    }
     match mode.as_str() {
-        "count" => {
+        "count" | "first" => {
             for _ in 0..calls {
                 caller.call(operation)?;
             }
@@ -70,4 +73,5 @@ fn median_ns(
     median.ok_or_else(|| "no calls, no median".into())
 }
 
-const USAGE: &str = "usage: calls-client [-ORB…] times|count OPERATION CALLS [REFERENCE [FIFO]]";
+const USAGE: &str =
+    "usage: calls-client [-ORB…] times|count|first OPERATION CALLS [REFERENCE [FIFO]]";

@@ -1,6 +1,8 @@
 //! Admission of consumers and suppliers by response times.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb::SystemException;
@@ -14,7 +16,7 @@ use chronorb_event_service::idl::rtec_event_channel_admin::{
     Publication, SupplierQOS,
 };
 use chronorb_event_service::{
-    AdmissionPolicy, ChannelOptions, LaneOptions, OperationNeeds, OperationSource,
+    AdmissionPolicy, ChannelOptions, Clock, LaneOptions, OperationNeeds, OperationSource,
 };
 use chronorb_events::{Filter, write_entries};
 
@@ -249,4 +251,38 @@ fn a_source_that_fails_refuses_only_what_names_operations() {
     assert_eq!(exception.kind, Transient);
     assert_eq!(f.channel.destroy(), Ok(()));
     assert!(f.service.wait_until_destroyed(Duration::from_secs(60)));
+}
+
+/// A clock that goes on by a millisecond at each reading.
+#[derive(Clone, Default)]
+struct SteppingClock(Arc<AtomicU64>);
+
+impl Clock for SteppingClock {
+    fn now(&self) -> u64 {
+        self.0.fetch_add(1_000_000, Ordering::AcqRel)
+    }
+}
+
+#[test]
+fn a_consumer_has_its_execution_time_in_each_period() {
+    let bounded = OperationNeeds {
+        cost: ms(1),
+        period: Some(Duration::from_secs(1_000_000)),
+        ..OperationNeeds::default()
+    };
+    let operations = HashMap::from([(LONG, bounded)]);
+    for options in crate::support::dispatchings().into_iter().skip(1) {
+        let f = Fixture::of(Clients::Remote, options, |server| {
+            let server = server.clock(SteppingClock::default());
+            server.admission(operations.clone(), AdmissionPolicy::Refuse)
+        });
+        let (consumer, connected) = consume(&f, &Filter::of_type(20), LONG);
+        connected.unwrap();
+        let supplier = f.supplier(&[(1, 20)]);
+        f.push(&supplier, &[(1, 20); 5]);
+        // The first event has used all of it.
+        let state = f.state_of(consumer.number).unwrap();
+        assert_eq!((state.events, state.queued, state.pauses), (1, 4, 1));
+        assert_eq!(f.sets(&consumer), [[(1, 20)]]);
+    }
 }

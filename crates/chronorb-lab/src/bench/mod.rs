@@ -50,8 +50,8 @@ pub use place::{CallScheduling, Placement};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub(crate) use server::{
     LOOPBACK, Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec,
-    ServerSpec, options, orb as start_orb, orb_arguments, priority, real_time_options, serve,
-    server_main,
+    ServerSpec, TRACED, options, orb as start_orb, orb_arguments, priority, real_time_options,
+    serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 pub(crate) use turns::take_turns;

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use chronorb::prelude::*;
 use chronorb::rtcorba::{RequestBuffering, Threadpool, ThreadpoolId};
+use chronorb_orb::{OrbConfig, Stage, StageProbe};
 use serde::{Deserialize, Serialize};
 
 use super::work::{PowerWorker, SinkWorker, Worker};
@@ -22,6 +26,8 @@ pub(crate) struct ServerSpec {
     pub(crate) pools: Vec<PoolSpec>,
     /// The objects.
     pub(crate) objects: Vec<ObjectSpec>,
+    /// The file into which threads write the name of each [traced stage](TRACED) that they begin.
+    pub(crate) trace_marker: Option<PathBuf>,
 }
 
 /// A thread pool.
@@ -93,7 +99,10 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// Runs the server of an order.
 pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
     let spec: ServerSpec = process::order(order)?;
-    let orb = orb(&spec.options)?;
+    let orb = match &spec.trace_marker {
+        None => orb(&spec.options),
+        Some(marker) => traced_orb(&spec.options, marker),
+    }?;
     let serving = spec.offer(&orb)?;
     serve(&orb, &serving)
 }
@@ -101,6 +110,22 @@ pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
 /// Starts an ORB with these options; the default endpoint is on the loopback.
 pub(crate) fn orb(options: &[impl AsRef<str>]) -> Result<Orb, LabError> {
     Orb::init(&mut orb_arguments(options)).map_err(LabError::work("starting the ORB"))
+}
+
+/// Starts an ORB whose threads write the names of traced stages into a file.
+fn traced_orb(options: &[String], marker: &Path) -> Result<Orb, LabError> {
+    let start = || {
+        let marker = File::options().write(true).open(marker)?;
+        let mut config = OrbConfig::read(&mut orb_arguments(options))?;
+        config.stage_probe = Some(StageProbe::new(move |stage| {
+            if let Some((_, name)) = TRACED.iter().find(|(traced, _)| *traced == stage) {
+                // A mark that is lost leaves one call out.
+                let _ = (&marker).write(name.as_bytes());
+            }
+        }));
+        Ok::<_, Failure>(Orb::with_config(config)?)
+    };
+    start().map_err(LabError::work("starting the ORB"))
 }
 
 /// Returns the command line of an ORB with these options.
@@ -136,6 +161,7 @@ impl ServerSpec {
                 pool: Some((0, model)),
                 servant: ServantSpec::Work,
             }],
+            trace_marker: None,
         }
     }
 
@@ -247,6 +273,9 @@ pub(crate) fn real_time_options(lock_memory: bool) -> Vec<String> {
 pub(crate) const SERVER: &str = "server";
 /// The name of the only object of a server.
 pub(crate) const OBJECT: &str = "object";
+/// The stages at which a traced server writes a mark, and the texts of the marks.
+pub(crate) const TRACED: [(Stage, &str); 2] =
+    [(Stage::Dispatch, "dispatch"), (Stage::Write, "write")];
 /// The endpoint of servers that no other machine calls.
 pub(crate) const LOOPBACK: &str = "iiop://127.0.0.1:0";
 const LISTEN: &str = "-ORBListenEndpoints";

@@ -116,6 +116,7 @@ fn server_spec(setup: &LoadSetup, priorities: bool) -> ServerSpec {
             pool: None,
             servant: ServantSpec::Work,
         }],
+        trace_marker: None,
     }
 }
 

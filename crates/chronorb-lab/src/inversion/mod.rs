@@ -221,6 +221,7 @@ impl<'a> InversionRun<'a> {
             calls: 0,
             options: Vec::new(),
             bulk: None,
+            trace_marker: None,
         }
     }
 

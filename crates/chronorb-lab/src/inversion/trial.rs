@@ -41,6 +41,8 @@ pub(crate) struct InversionTrial {
     pub(crate) options: Vec<String>,
     /// Bulk data beside the calls.
     pub(crate) bulk: Option<BulkLoad>,
+    /// The file into which the server's threads write the stages of requests.
+    pub(crate) trace_marker: Option<PathBuf>,
 }
 
 /// The machine, the network and the rights that all trials have.
@@ -228,6 +230,7 @@ impl InversionRun<'_> {
             options,
             pools: vec![pool],
             objects,
+            trace_marker: trial.trace_marker.clone(),
         }
     }
 }

@@ -234,6 +234,7 @@ fn server_spec(plan: &OvertakePlan, strategy: Strategy, lock_memory: bool) -> Se
         options,
         pools: pools.map(pool).to_vec(),
         objects: pools.into_iter().enumerate().map(object).collect(),
+        trace_marker: None,
     }
 }
 

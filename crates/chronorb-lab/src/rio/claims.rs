@@ -5,7 +5,7 @@ use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
 use super::packets::{Load, PacketRow};
 use super::path::PacketPath;
 use super::plan::RioPart;
-use super::stages::StageRow;
+use super::stages::{CALLS_PER_S, StageRow};
 use crate::Claim;
 use crate::inversion::{ClientClass, Mode};
 use crate::stats::median;
@@ -338,13 +338,15 @@ fn beside_packets(outcome: &RioOutcome, case: (Load, u32)) -> Vec<Claim> {
 /// its packets.
 fn stages(outcome: &RioOutcome) -> [Claim; 3] {
     let paths = [PacketPath::Arrival, PacketPath::Kernel];
+    let [rarely, _] = CALLS_PER_S;
+    let stages_of = |path| outcome.stages_of(path, rarely);
     let counts = |of: fn(&StageRow) -> f64| {
-        let [arrival, kernel] = paths.map(|path| outcome.stages_of(path).map(of));
+        let [arrival, kernel] = paths.map(|path| stages_of(path).map(of));
         arrival.zip(kernel)
     };
     let words = |(arrival, kernel): (f64, f64)| format!("{arrival:.1} and {kernel:.1}");
     let few = |both: (f64, f64)| (both.0 <= both.1 + FEW, words(both));
-    let [whole, kernel] = paths.map(|path| outcome.stages_of(path).map(StageRow::whole_us));
+    let [whole, kernel] = paths.map(|path| stages_of(path).map(StageRow::whole_us));
     [
         Claim::aim("a call that is processed on arrival wakes as many threads as by the kernel")
             .holds(counts(|row| row.wake_ups).map(few)),

@@ -200,9 +200,10 @@ impl RioOutcome {
         })
     }
 
-    /// Returns the stages of calls by a path.
-    pub(super) fn stages_of(&self, path: PacketPath) -> Option<&StageRow> {
-        self.stages.iter().find(|row| row.path == path)
+    /// Returns the stages of calls by a path at a rate.
+    pub(super) fn stages_of(&self, path: PacketPath, calls_per_s: u32) -> Option<&StageRow> {
+        let mut rows = self.stages.iter();
+        rows.find(|row| (row.path, row.calls_per_s) == (path, calls_per_s))
     }
 
     /// Returns the modes in which calls were made.

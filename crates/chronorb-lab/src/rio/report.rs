@@ -437,13 +437,11 @@ fn packet_line(
 /// Returns the times of the stages of a call, by path.
 fn stages(outcome: &RioOutcome) -> Chart {
     let caption = "The time from the request's packet to the reply's at the server, by stage.";
-    let names = outcome.stages.iter().map(|row| row.path.title());
-    let series = STAGES.map(|(name, of)| {
-        Series::of_groups(
-            Mark::Bars,
-            name,
-            outcome.stages.iter().map(|row| Some(of(row))),
-        )
+    let names = outcome.stages.iter().map(StageRow::title);
+    let series = STAGES.into_iter().enumerate().map(|(stage, name)| {
+        let times = outcome.stages.iter();
+        let times = times.map(|row| Some(row.stages_us()[stage]));
+        Series::of_groups(Mark::Bars, name, times)
     });
     let paths = Axis::groups("path", names);
     let time = Axis::linear("time", Unit::Time);
@@ -454,19 +452,19 @@ fn stages(outcome: &RioOutcome) -> Chart {
 fn of_stages(outcome: &RioOutcome) -> Table {
     let lines = outcome.stages.iter().map(|row| {
         let mut cells = vec![units::count(row.calls as u64)];
-        cells.extend(STAGES.map(|(_, of)| units::time(of(row))));
-        cells.push(units::time(row.whole_us()));
-        (row.path.title().to_owned(), cells)
+        cells.extend(row.stages_us().map(units::time));
+        cells.extend([row.whole_us(), row.system_us].map(units::time));
+        (row.title(), cells)
     });
-    let columns = ["calls"].into_iter();
-    let columns = columns.chain(STAGES.map(|(name, _)| name)).chain(["whole"]);
+    let columns = ["calls"].into_iter().chain(STAGES);
+    let columns = columns.chain(["whole", "in system calls"]);
     Table::new("The stages of a call", columns, lines.collect::<Vec<_>>())
 }
 
 /// Returns the counts of a call.
 fn counts(outcome: &RioOutcome) -> Table {
     let lines = outcome.stages.iter();
-    let lines = lines.map(|row| (row.path.title().to_owned(), Some(row)));
+    let lines = lines.map(|row| (row.title(), Some(row)));
     let columns: [Column<StageRow>; 8] = [
         ("system calls", |row| format!("{:.1}", row.system_calls)),
         ("these are", |row| row.system_calls_by_name.clone()),
@@ -546,12 +544,18 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
          thread.",
         units::setting(plan.bulk_work),
     );
-    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, at the paper's 20 \
-                  calls a second without low-priority clients. The trace makes everything slower, \
-                  by some tenths of a µs for each event. Figures are means of the calls between \
-                  the quartiles of their length. The kernel's own TCP works in receive, and \
-                  RIO's stack in process; all counts are until the next request, the others until \
-                  the reply's packet.";
+    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without \
+                  low-priority clients, at the paper's 20 calls a second and at 1,000, at which \
+                  caches keep most of what a call needs: the difference is the cost of lines that \
+                  are not in them. The trace makes everything slower, by some tenths of a µs for \
+                  each event. Figures are means of the calls between the quartiles of their \
+                  length. The kernel's own TCP works in receive, and in the system calls that \
+                  receive and send; RIO's stack works in input and output, or in the class's \
+                  thread. All counts are until the next request, the others until the reply's \
+                  packet. The octets of a request are copied once by the kernel's path, from the \
+                  packet to the ORB, and three times by RIO with AF_XDP in generic mode: to the \
+                  ring, to the connection's buffer, and to the ORB. A reply takes the same ways \
+                  back.";
     let texts = [processing, &company, guarantees, orb, &packets, stages];
     let parts = RioPart::ALL.into_iter().zip(texts);
     notes.extend(

@@ -168,16 +168,20 @@ fn packets() -> Vec<PacketRow> {
 }
 
 fn stages() -> Vec<StageRow> {
-    let of = |path, system_us, system_calls, wake_ups| StageRow {
+    let of = |path, calls_per_s, class_us, system_calls, wake_ups| StageRow {
         path,
+        calls_per_s,
         calls: 200,
         receive_us: 5.0,
         wake_us: 3.0,
-        system_us,
-        user_us: 6.0,
+        class_us,
+        input_us: 2.5,
+        orb_us: 4.0,
+        output_us: 1.5,
         transmit_us: 4.0,
+        system_us: 3.0,
         system_calls,
-        system_calls_by_name: "epoll_wait 1.0, sendto 1.0".to_owned(),
+        system_calls_by_name: "input: read 1.0; transmit: sendto 1.0".to_owned(),
         wake_ups,
         switches: wake_ups,
         all_system_calls: system_calls + 1.0,
@@ -186,9 +190,12 @@ fn stages() -> Vec<StageRow> {
         packets_out: 1.0,
     };
     vec![
-        of(PacketPath::Kernel, 3.0, 2.0, 1.0),
-        of(PacketPath::Arrival, 3.5, 2.0, 1.0),
-        of(PacketPath::Scheduled, 9.0, 6.0, 2.0),
+        of(PacketPath::Kernel, 20, 0.0, 2.0, 1.0),
+        of(PacketPath::Arrival, 20, 0.0, 2.0, 1.0),
+        of(PacketPath::Scheduled, 20, 6.0, 6.0, 2.0),
+        of(PacketPath::Kernel, 1_000, 0.0, 2.0, 1.0),
+        of(PacketPath::Arrival, 1_000, 0.0, 2.0, 1.0),
+        of(PacketPath::Scheduled, 1_000, 5.0, 6.0, 2.0),
     ]
 }
 

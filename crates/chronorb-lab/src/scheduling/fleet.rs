@@ -339,6 +339,7 @@ fn server_spec(tasks: &[Task], lock_memory: bool, first: ServantSpec) -> ServerS
         options: real_time_options(lock_memory),
         pools: vec![PoolSpec::lanes(lanes_of(tasks, 1))],
         objects: objects.collect(),
+        trace_marker: None,
     }
 }
 

@@ -131,15 +131,22 @@ fn the_stages_of_calls_are_traced() {
         harness::not_run(why);
         return;
     }
-    let paths: Vec<_> = outcome.stages.iter().map(|row| row.path).collect();
-    let expected = [
-        PacketPath::Kernel,
-        PacketPath::Arrival,
-        PacketPath::Scheduled,
-    ];
-    assert_eq!(paths, expected);
+    let rows = outcome.stages.iter();
+    let cases: Vec<_> = rows.map(|row| (row.calls_per_s, row.path)).collect();
+    let expected = [20, 1_000].map(|calls_per_s| {
+        [
+            PacketPath::Kernel,
+            PacketPath::Arrival,
+            PacketPath::Scheduled,
+        ]
+        .map(|path| (calls_per_s, path))
+    });
+    assert_eq!(cases, expected.as_flattened());
     for row in &outcome.stages {
-        assert!(row.calls > 0 && row.user_us > 0.0, "{row:?}");
+        assert!(row.calls > 0 && row.input_us > 0.0, "{row:?}");
+        assert!(row.orb_us > 0.0 && row.output_us > 0.0, "{row:?}");
+        let has_class_thread = row.path == PacketPath::Scheduled;
+        assert_eq!(row.class_us > 0.0, has_class_thread, "{row:?}");
         assert!(row.transmit_us > 0.0 && row.wake_ups > 0.0, "{row:?}");
         assert!(row.system_calls <= row.all_system_calls, "{row:?}");
     }

@@ -68,6 +68,11 @@ pub(crate) struct ServerLane {
     /// A connection may still wait at an acceptor without a further event: no descriptor was left,
     /// or there were many.
     accept_again: AtomicBool,
+    /// The acceptor that has reported input last, by its number from 1, which is called again
+    /// before a wait; 0 for none. Only the one thread of such a lane changes it.
+    reporter: AtomicUsize,
+    /// The number of reports since the last wait.
+    reports: AtomicU32,
     /// The time of the next check of slow peers, in nanoseconds.
     next_upkeep: AtomicU64,
     /// The time after which idle connections are closed.
@@ -181,6 +186,8 @@ impl ServerLane {
             #[cfg(feature = "access")]
             rules: core.config.server_transport_rules.clone(),
             accept_again: AtomicBool::new(false),
+            reporter: AtomicUsize::new(0),
+            reports: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             ended: Gate::new(0),
@@ -280,6 +287,12 @@ impl ServerLane {
         called: bool,
         grow: impl FnOnce() -> bool,
     ) -> Work {
+        let reporter = self.reporter.load(Ordering::Relaxed);
+        if reporter != 0
+            && let Some(work) = self.next_report(reporter)
+        {
+            return work;
+        }
         let patience = match (patience, self.idle_look()) {
             (Some(patience), Some(idle)) => Some(patience.min(idle)),
             (patience, idle) => patience.or(idle),
@@ -311,26 +324,65 @@ impl ServerLane {
             Err(error) => return self.fail(&error),
         };
         self.upkeep(self.input_timeout);
-        match event {
-            None => Work::Nothing,
-            Some(event) => match event.token {
-                STOP => Work::Stop,
-                PARKED => Work::Resume,
-                token if token >= ACCEPTORS => {
-                    match self.accept((token - ACCEPTORS) as usize, Accepts::Arrivals) {
-                        Some(token) => Work::Serve {
-                            key: key_of(token),
-                            event: Event::of_input(token),
-                        },
-                        None => Work::Nothing,
-                    }
-                }
-                token => Work::Serve {
-                    key: key_of(token),
-                    event,
-                },
+        event.map_or(Work::Nothing, |event| self.work_of(event))
+    }
+
+    /// Returns the work of an event. Accepts new connections itself.
+    fn work_of(&self, event: Event) -> Work {
+        match event.token {
+            STOP => Work::Stop,
+            PARKED => Work::Resume,
+            token if token >= ACCEPTORS => {
+                let reported = self.reported_input((token - ACCEPTORS) as usize);
+                reported.unwrap_or(Work::Nothing)
+            }
+            token => Work::Serve {
+                key: key_of(token),
+                event,
             },
         }
+    }
+
+    /// Accepts connections that wait at an acceptor, or takes input that it reports.
+    fn reported_input(&self, index: usize) -> Option<Work> {
+        let token = self.accept(index, Accepts::Arrivals);
+        let reporter = token.map_or(0, |_| index + 1);
+        self.reporter.store(reporter, Ordering::Relaxed);
+        token.map(|token| Work::Serve {
+            key: key_of(token),
+            event: Event::of_input(token),
+        })
+    }
+
+    /// Takes further input of the acceptor that has reported some last. After some reports another
+    /// event of the lane has a turn.
+    #[inline(never)]
+    fn next_report(&self, reporter: usize) -> Option<Work> {
+        let reports = self.reports.load(Ordering::Relaxed);
+        self.reports.store(reports + 1, Ordering::Relaxed);
+        if reports >= MOST_REPORTS {
+            self.reports.store(0, Ordering::Relaxed);
+            let present = ACCEPTORS + (reporter - 1) as u64;
+            match self.reactor.wait(Some(Duration::ZERO)) {
+                Ok(Some(event))
+                    if (ACCEPTORS..PARKED).contains(&event.token) && event.token != present =>
+                {
+                    // Its input is reported by events of the connections, because the thread has
+                    // to call the present reporter again.
+                    self.accept((event.token - ACCEPTORS) as usize, Accepts::Connections);
+                    return Some(Work::Nothing);
+                }
+                Ok(Some(event)) => return Some(self.work_of(event)),
+                Ok(None) => {}
+                Err(error) => return Some(self.fail(&error)),
+            }
+        }
+        self.upkeep(self.input_timeout);
+        let work = self.reported_input(reporter - 1);
+        if work.is_none() {
+            self.reports.store(0, Ordering::Relaxed);
+        }
+        work
     }
 
     /// Ends the part of the calling thread, which was idle, in the lane, if the lane has grown and
@@ -798,5 +850,7 @@ const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
 pub(super) const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
 /// The number of connections that are accepted in one go.
 const MAX_ACCEPTED: usize = 16;
+/// The number of successive reports of input after which other events have a turn.
+const MOST_REPORTS: u32 = 16;
 /// The time that all peers of a lane together have to take their last replies at its end.
 const LINGER: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chronorb_rt::{Monotonic, PiMutex};
 use rustix::time::{
@@ -20,6 +20,8 @@ use super::timers::NEVER;
 #[derive(Debug)]
 pub(super) struct Alarm {
     earliest: AtomicU64,
+    /// Whether a thread checks the time before it, or another one, waits for the timer.
+    is_deferred: AtomicBool,
     /// The time that the timer is armed for. The lock makes arming and recording atomic.
     armed_for: PiMutex<u64>,
     timer: OwnedFd,
@@ -30,6 +32,7 @@ impl Alarm {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Self {
             earliest: AtomicU64::new(NEVER),
+            is_deferred: AtomicBool::new(false),
             armed_for: PiMutex::new(NEVER),
             timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
         })
@@ -37,15 +40,41 @@ impl Alarm {
 
     /// Records that work is due at this time, in nanoseconds; [`NEVER`] means no time.
     pub(super) fn set(&self, due: u64) {
-        if self.earliest.fetch_min(due, Ordering::AcqRel) <= due {
+        if self.earliest.fetch_min(due, Ordering::SeqCst) <= due {
             return;
         }
+        // The one side sets the time and then reads the flag, the other clears the flag and then
+        // reads the time, so at least one of them arms the timer (Dekker).
+        if !self.is_deferred.load(Ordering::SeqCst) {
+            self.arm_for_earliest();
+        }
+    }
+
+    /// Leaves the timer as it is until [`resume`](Self::resume). The thread that calls this must do
+    /// so before it, or another thread in its place, waits for the descriptor.
+    pub(super) fn defer(&self) {
+        self.is_deferred.store(true, Ordering::SeqCst);
+    }
+
+    /// Arms the timer for what was set meanwhile.
+    pub(super) fn resume(&self) {
+        if self.is_deferred.swap(false, Ordering::SeqCst) {
+            self.arm_for_earliest();
+        }
+    }
+
+    fn arm_for_earliest(&self) {
         let mut armed_for = self.armed_for.lock();
         // Another thread may have changed it.
-        let earliest = self.earliest.load(Ordering::Acquire);
+        let earliest = self.earliest.load(Ordering::SeqCst);
         if earliest < *armed_for {
             self.arm(&mut armed_for, earliest);
         }
+    }
+
+    /// Returns whether the time has come, and leaves the alarm as it is.
+    pub(super) fn is_due(&self, now: Monotonic) -> bool {
+        self.earliest.load(Ordering::Acquire) <= now.as_nanos()
     }
 
     /// Returns whether the time has come. In that case the alarm is cleared; the caller checks all
@@ -53,8 +82,7 @@ impl Alarm {
     pub(super) fn rings(&self, now: Monotonic) -> bool {
         // A thread that finds an earlier time set has recorded its own time before, and this
         // read-modify-write has to observe that. A plain store could be ordered after the check.
-        self.earliest.load(Ordering::Acquire) <= now.as_nanos()
-            && self.earliest.swap(NEVER, Ordering::AcqRel) != NEVER
+        self.is_due(now) && self.earliest.swap(NEVER, Ordering::AcqRel) != NEVER
     }
 
     /// Makes the descriptor unreadable if it is readable. The caller must check for due work
@@ -147,6 +175,26 @@ mod tests {
         alarm.drain(second);
         assert!(alarm.rings(second));
         assert!(!becomes_readable(&alarm));
+    }
+
+    #[test]
+    fn a_timer_that_is_put_off_is_armed_once_for_the_time_that_is_left() {
+        let alarm = Alarm::new().expect("a descriptor is left");
+        let armed_for = || *alarm.armed_for.lock();
+        let first = Monotonic::now() + SOON;
+        alarm.defer();
+        alarm.set(first.as_nanos());
+        assert_eq!(armed_for(), NEVER);
+        // The thread that has put it off has done the work.
+        assert!(alarm.rings(first));
+        let second = first + SOON;
+        alarm.set(second.as_nanos());
+        assert_eq!(armed_for(), NEVER);
+        alarm.resume();
+        assert_eq!(armed_for(), second.as_nanos());
+        assert!(becomes_readable(&alarm));
+        alarm.set(first.as_nanos());
+        assert_eq!(armed_for(), first.as_nanos(), "it is armed at once again");
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chronorb_rt::{Monotonic, PiMutex, Wake};
+use chronorb_rt::{Monotonic, PiMutex};
 
 use super::alarm::Alarm;
+use super::arrivals::Arrivals;
 use super::config::{ClassConfig, ClassOutput};
 use super::connection::{Attendant, Changes, Connection, Idleness, Patience, Role, Slot};
 use super::counts::Counters;
@@ -45,6 +46,8 @@ pub(super) struct ClassEngine {
     pub(super) counters: Counters,
     /// The counters that other processes can read; `None` in tests.
     pub(super) publisher: Option<StatusPublisher>,
+    /// The maximum number of waiting frames.
+    queue: usize,
 }
 
 /// The state that only one thread at a time uses.
@@ -118,13 +121,14 @@ impl ClassEngine {
             output: config.output,
             counters: Counters::default(),
             publisher: None,
+            queue: config.queue,
         })
     }
 
     /// Publishes the counters to other processes.
     pub(super) fn with_publisher(self, status: ClassCounters) -> Self {
         Self {
-            publisher: Some(StatusPublisher::new(status)),
+            publisher: Some(StatusPublisher::new(status, self.queue)),
             ..self
         }
     }
@@ -146,6 +150,7 @@ impl ClassEngine {
             handshakes,
         } = &mut *ingress;
         handshakes.expire(now);
+        demux.has_input = false;
         if self.output == ClassOutput::Scheduled {
             self.egress.lock().allowance = budget;
         }
@@ -180,6 +185,7 @@ impl ClassEngine {
                 octets,
                 waiting,
                 has_more: packets == budget,
+                has_input: demux.has_input,
             };
             let half_open = handshakes.count();
             publisher.step(now, input, &self.counters, &**receiver, half_open, demux);
@@ -211,6 +217,22 @@ impl ClassEngine {
         self.alarm.drain(now);
     }
 
+    /// Puts off arming the timer: the caller does the work of the class before it waits, and calls
+    /// [`resume_alarm`](Self::resume_alarm) then.
+    pub(super) fn defer_alarm(&self) {
+        self.alarm.defer();
+    }
+
+    /// Arms the timer for the work that became due while it was put off.
+    pub(super) fn resume_alarm(&self) {
+        self.alarm.resume();
+    }
+
+    /// Returns whether a step would find nothing to do.
+    pub(super) fn is_idle(&self, now: Monotonic) -> bool {
+        !self.alarm.is_due(now) && self.ingress.lock().receiver.waiting() == 0
+    }
+
     /// Returns a descriptor that is readable once a step is due by time.
     pub(super) fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
@@ -224,7 +246,7 @@ impl ClassEngine {
     /// Starts to listen at an address, and notifies `arrivals` of connections. Returns `None` if
     /// the address is in use.
     #[allow(clippy::disallowed_methods, reason = "when an endpoint opens")]
-    pub(super) fn listen(&self, address: SocketAddr, arrivals: Arc<Wake>) -> Option<usize> {
+    pub(super) fn listen(&self, address: SocketAddr, arrivals: Arc<Arrivals>) -> Option<usize> {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
         if demux.listener(&address).is_some() {
@@ -647,6 +669,7 @@ impl ClassEngine {
 
     /// Acts on the changes of a connection: notifies its holder, queues or frees it.
     fn follow(&self, demux: &mut Demux, slot: usize, changes: Changes, attendant: Attendant<'_>) {
+        demux.has_input |= changes.has_input();
         self.slots[slot].ring(slot, changes, attendant);
         if let Some(listener) = changes.established {
             demux.enter(slot, Stage::Used);

@@ -45,9 +45,42 @@ pub(super) enum Attendant<'a> {
     Nobody,
     /// A thread that checks this connection anyway.
     Of(usize),
-    /// A thread that serves one connection of this listener that has a token, which the step puts
+    /// A thread that serves connections of this listener that have tokens, which the step puts
     /// here.
-    AtListener(usize, &'a Cell<Option<u64>>),
+    AtListener(usize, &'a InputTokens),
+}
+
+/// The tokens of some connections that have input, in the order in which they got it.
+#[derive(Debug, Default)]
+pub(super) struct InputTokens {
+    tokens: [Cell<u64>; TOKENS],
+    first: Cell<usize>,
+    end: Cell<usize>,
+}
+
+impl InputTokens {
+    /// Adds a token. Returns whether there is room for it.
+    fn push(&self, token: u64) -> bool {
+        let end = self.end.get();
+        let room = self.tokens.get(end);
+        if let Some(room) = room {
+            room.set(token);
+            self.end.set(end + 1);
+        }
+        room.is_some()
+    }
+
+    /// Takes the next token.
+    pub(super) fn pop(&self) -> Option<u64> {
+        let first = self.first.get();
+        if first == self.end.get() {
+            self.first.set(0);
+            self.end.set(0);
+            return None;
+        }
+        self.first.set(first + 1);
+        Some(self.tokens[first].get())
+    }
 }
 
 impl Attendant<'_> {
@@ -56,14 +89,10 @@ impl Attendant<'_> {
         match self {
             Self::Nobody => false,
             Self::Of(attended) => attended == index,
-            Self::AtListener(listener, taken) => {
+            Self::AtListener(listener, tokens) => {
                 let token = slot.token.load(Ordering::Relaxed);
                 let is_own = slot.listener.load(Ordering::Relaxed) == listener;
-                let takes = changes.input && is_own && token != NO_TOKEN && taken.get().is_none();
-                if takes {
-                    taken.set(Some(token));
-                }
-                takes
+                changes.input && is_own && token != NO_TOKEN && tokens.push(token)
             }
         }
     }
@@ -158,6 +187,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// Returns whether the holder gets input, or the end.
+    pub(super) const fn has_input(&self) -> bool {
+        self.input
+    }
+
     /// Returns the changes of a connection that has ended: nothing is left to wait for.
     pub(super) fn of_end() -> Self {
         Self {
@@ -669,6 +703,9 @@ pub(super) fn random() -> u64 {
 
 /// The token of a connection whose bell reports its input.
 const NO_TOKEN: u64 = u64::MAX;
+/// The maximum number of connections that the thread of a listener serves after a step. The bells
+/// of the others ring.
+const TOKENS: usize = 16;
 /// The maximum delay of an acknowledgement, which can travel with an answer meanwhile. Independent
 /// of it, every second full-size segment is acknowledged at once.
 const ACK_DELAY: Duration = Duration::from_millis(2);

@@ -80,6 +80,11 @@ impl Control {
         }
     }
 
+    /// Returns whether a single acceptor is waited for.
+    pub(super) fn is_attended_by_one(&self) -> bool {
+        self.attendants.load(Ordering::Acquire) == 1
+    }
+
     /// Returns whether lane threads do the protocol work.
     pub(super) fn is_attended(&self) -> bool {
         self.attendants.load(Ordering::Acquire) > 0

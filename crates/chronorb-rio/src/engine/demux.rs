@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use chronorb_rt::{Monotonic, Wake};
+use chronorb_rt::Monotonic;
 
+use super::arrivals::Arrivals;
 use super::table::{Flow, FlowTable};
 
 /// The slots of a class for the thread that demultiplexes packets.
@@ -25,6 +26,8 @@ pub(super) struct Demux {
     /// The time until which no connection can be evicted, according to the last search.
     pub(super) crowded_until: Monotonic,
     pub(super) listeners: Vec<Option<AcceptQueue>>,
+    /// Whether the present step has found input for the holder of a connection.
+    pub(super) has_input: bool,
     dirty: Vec<u32>,
     first: usize,
     is_dirty: Box<[bool]>,
@@ -43,7 +46,7 @@ pub(super) enum Stage {
 pub(super) struct AcceptQueue {
     pub(super) address: SocketAddr,
     pub(super) queue: VecDeque<u32>,
-    pub(super) arrivals: Arc<Wake>,
+    pub(super) arrivals: Arc<Arrivals>,
 }
 
 impl Demux {
@@ -58,6 +61,7 @@ impl Demux {
             peers: HashMap::with_capacity(2 * slots),
             crowded_until: Monotonic::from_nanos(0),
             listeners: Vec::new(),
+            has_input: false,
             dirty: Vec::with_capacity(slots),
             first: 0,
             is_dirty: std::iter::repeat_n(false, slots).collect(),

@@ -1,16 +1,16 @@
 //! Acceptance of connections.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use chronorb_rt::{Monotonic, Wake};
+use chronorb_rt::{Monotonic, PiMutex};
 use chronorb_transport::AcceptError;
 use rustix::io::Errno;
 
-use super::connection::Attendant;
+use super::arrivals::Arrivals;
+use super::connection::{Attendant, InputTokens};
 use super::open::Class;
 use super::stream::Stream;
 
@@ -22,9 +22,19 @@ pub(crate) struct Listener {
     class: Arc<Class>,
     index: usize,
     address: SocketAddr,
-    arrivals: Arc<Wake>,
+    arrivals: Arc<Arrivals>,
     /// The set to wait for if the accepting thread does the protocol work of the class.
     set: Option<OwnedFd>,
+    served: PiMutex<ServedInput>,
+}
+
+/// The input that the thread of a listener serves.
+#[derive(Debug, Default)]
+struct ServedInput {
+    /// The tokens of the connections that it serves next.
+    tokens: InputTokens,
+    /// Whether the last event was a token, so the alarm may be put off.
+    has_token: bool,
 }
 
 impl Listener {
@@ -32,11 +42,13 @@ impl Listener {
         class: Arc<Class>,
         index: usize,
         address: SocketAddr,
-        arrivals: Arc<Wake>,
+        arrivals: Arc<Arrivals>,
         set: Option<OwnedFd>,
     ) -> Self {
         if set.is_some() {
             class.control.attend();
+            // Another thread may have put it off while it was the only one.
+            class.engine.resume_alarm();
         }
         Self {
             class,
@@ -44,6 +56,7 @@ impl Listener {
             address,
             arrivals,
             set,
+            served: PiMutex::new(ServedInput::default()),
         }
     }
 
@@ -64,20 +77,39 @@ impl Listener {
     }
 
     /// Accepts as [`accept`](Self::accept) does, or returns the token of a connection that has got
-    /// input, whose bell was not notified of it.
+    /// input, whose bell was not notified of it. After a token the caller serves that connection,
+    /// and calls this function again before it waits.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
     pub(crate) fn next_arrival(&self) -> Result<Option<ListenerEvent>, AcceptError> {
-        let ready = Cell::new(None);
-        let has_arrivals = self.work(Attendant::AtListener(self.index, &ready))?;
-        if let Some(token) = ready.get() {
-            if has_arrivals {
-                // They are accepted after the request.
+        let engine = &self.class.engine;
+        let mut served = self.served.lock();
+        let mut token = served.tokens.pop();
+        if token.is_none() {
+            let is_again = std::mem::take(&mut served.has_token);
+            if is_again && !self.arrivals.is_notified() && engine.is_idle(Monotonic::now()) {
+                engine.resume_alarm();
+                return Ok(None);
+            }
+            // Most of the times that are set until the reply are over with it.
+            engine.defer_alarm();
+            let worked = self.work(Attendant::AtListener(self.index, &served.tokens));
+            token = served.tokens.pop();
+            // The thread of another listener may wait for the timer meanwhile.
+            if token.is_none() || !self.class.control.is_attended_by_one() {
+                engine.resume_alarm();
+            }
+            if worked? && token.is_some() {
+                // They are accepted after the requests.
                 self.arrivals.notify();
             }
+        }
+        if let Some(token) = token {
+            served.has_token = true;
             return Ok(Some(ListenerEvent::Input(token)));
         }
+        drop(served);
         Ok(self.take()?.map(ListenerEvent::Stream))
     }
 
@@ -128,9 +160,9 @@ pub(crate) enum ListenerEvent {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.class
-            .engine
-            .stop_listening(self.index, Monotonic::now());
+        let engine = &self.class.engine;
+        engine.stop_listening(self.index, Monotonic::now());
+        engine.resume_alarm();
         if self.set.is_some() {
             self.class.control.leave();
         }

@@ -18,6 +18,7 @@
 //! * Whatever a peer does, a slot becomes free again within a bounded time.
 
 mod alarm;
+mod arrivals;
 mod class;
 mod clock;
 mod config;

@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chronorb_rt::{Deadline, Monotonic, PiMutex, Wake};
+use chronorb_rt::{Deadline, Monotonic, PiMutex};
 
+use super::arrivals::Arrivals;
 use super::class::{Busy, ClassEngine};
 use super::config::{ClassConfig, ClassProcessing};
 use super::control::{Control, Order};
@@ -90,7 +91,7 @@ impl Class {
                 },
             })?;
         let address = SocketAddr::new(address.ip(), port.number);
-        let arrivals = Arc::new(Wake::new().map_err(no_descriptor)?);
+        let arrivals = Arc::new(Arrivals::new().map_err(no_descriptor)?);
         let on_arrival = self.config.processing == ClassProcessing::OnArrival;
         let set = on_arrival.then(|| self.set(&arrivals)).transpose()?;
         let index = self
@@ -257,7 +258,7 @@ impl Class {
     }
 
     /// Creates a set that is readable while protocol work is pending or a connection waits.
-    fn set(&self, arrivals: &Wake) -> Result<std::os::fd::OwnedFd, ClassOpenError> {
+    fn set(&self, arrivals: &Arrivals) -> Result<std::os::fd::OwnedFd, ClassOpenError> {
         use rustix::event::epoll;
         let made = || {
             let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;

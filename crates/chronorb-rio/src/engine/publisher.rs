@@ -1,7 +1,7 @@
 //! Publication of a class's counters in memory that other processes can read.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_rt::Monotonic;
@@ -16,8 +16,12 @@ use crate::status::{ClassCounters, Count, Level};
 #[derive(Debug)]
 pub(super) struct StatusPublisher {
     status: ClassCounters,
+    /// The maximum number of waiting frames.
+    queue: usize,
     /// The time of the next query to the driver for lost packets, in nanoseconds.
     next_losses: AtomicU64,
+    /// The number of steps that have put the query off.
+    put_off: AtomicU32,
 }
 
 /// The input of a step.
@@ -29,13 +33,17 @@ pub(super) struct StepInput {
     pub(super) waiting: usize,
     /// Whether the budget is used up, so that frames may be left.
     pub(super) has_more: bool,
+    /// Whether a thread serves input that the step has found.
+    pub(super) has_input: bool,
 }
 
 impl StatusPublisher {
-    pub(super) fn new(status: ClassCounters) -> Self {
+    pub(super) fn new(status: ClassCounters, queue: usize) -> Self {
         Self {
             status,
+            queue,
             next_losses: AtomicU64::new(0),
+            put_off: AtomicU32::new(0),
         }
     }
 
@@ -74,14 +82,27 @@ impl StatusPublisher {
         status.put(Count::Overruns, read(&counters.overruns));
         status.set(Level::HalfOpen, half_open as u64);
         status.set(Level::Open, demux.used() as u64);
-        // The query needs a system call.
-        if now.as_nanos() >= self.next_losses.load(Ordering::Relaxed) {
-            let next = now + LOSSES_PAUSE;
-            self.next_losses.store(next.as_nanos(), Ordering::Relaxed);
+        if self.reads_losses(now, input) {
             let received = receiver.counts();
             status.put(Count::QueueFull, received.dropped);
             status.put(Count::NoBuffers, received.failed);
         }
+    }
+
+    /// Returns whether to ask the driver for lost packets now. The query needs system calls, so it
+    /// does not delay input, unless that is so much that packets may be lost.
+    fn reads_losses(&self, now: Monotonic, input: StepInput) -> bool {
+        if now.as_nanos() < self.next_losses.load(Ordering::Relaxed) {
+            return false;
+        }
+        let may_wait = input.has_input && input.waiting < self.queue / 2;
+        if may_wait && self.put_off.fetch_add(1, Ordering::Relaxed) < MOST_PUT_OFF {
+            return false;
+        }
+        self.put_off.store(0, Ordering::Relaxed);
+        let next = now + LOSSES_PAUSE;
+        self.next_losses.store(next.as_nanos(), Ordering::Relaxed);
+        true
     }
 
     /// Publishes the output counts.
@@ -103,4 +124,7 @@ impl StatusPublisher {
     }
 }
 
+/// The least time between two queries for lost packets.
 const LOSSES_PAUSE: Duration = Duration::from_millis(10);
+/// The number of steps with input that put such a query off.
+const MOST_PUT_OFF: u32 = 256;

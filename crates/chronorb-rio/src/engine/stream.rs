@@ -258,6 +258,7 @@ impl Stream {
         let engine = self.engine();
         // A signal ends the wait, as it must.
         let _ = if self.is_attending() {
+            engine.resume_alarm();
             poll(
                 &mut [
                     PollFd::new(bell, PollFlags::IN),

@@ -15,6 +15,7 @@ pub(crate) mod conformance {
 mod support;
 
 mod admission;
+mod arrivals;
 mod bpf;
 mod drivers;
 mod hostile;

@@ -4,22 +4,62 @@ use std::collections::BTreeMap;
 
 use super::trace::{EventKind, TraceEvent};
 
+/// A part of the path of a call.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum PathStage {
+    /// From the request's packet to the first wake-up: driver, classifier, and the kernel's TCP
+    /// where that is used.
+    Receive,
+    /// From the first wake-up until the thread runs, and all time in which no such thread ran.
+    WakeUp,
+    /// A woken thread that does not serve the request: the class's.
+    ClassThread,
+    /// The thread of the lane, until the ORB has the message: the reactor, the stack of RIO, and
+    /// the reading.
+    Input,
+    /// The ORB and the servant.
+    Orb,
+    /// From the reply to the system call that sends: the stack of RIO.
+    Output,
+    /// The system call that sends, until the packet reaches the other end of the cable.
+    Transmit,
+}
+
+impl PathStage {
+    /// All of them, in their order.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Receive,
+        Self::WakeUp,
+        Self::ClassThread,
+        Self::Input,
+        Self::Orb,
+        Self::Output,
+        Self::Transmit,
+    ];
+
+    /// The name in reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::WakeUp => "wake-up",
+            Self::ClassThread => "class's thread",
+            Self::Input => "input",
+            Self::Orb => "ORB and servant",
+            Self::Output => "output",
+            Self::Transmit => "transmit",
+        }
+    }
+}
+
 /// The path of a call: times in µs, which are the whole together, and counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ServedCall {
-    /// From the request's packet to the first wake-up: driver, classifier, and the kernel's TCP
-    /// where that is used.
-    pub(super) receive_us: f64,
-    /// From the first wake-up until the thread runs, and all time in which no such thread ran.
-    pub(super) wake_us: f64,
-    /// In system calls but for the one that sends.
+    /// The time of each stage.
+    pub(super) stages_us: [f64; PathStage::ALL.len()],
+    /// The part of these in system calls, but for the one that sends.
     pub(super) system_us: f64,
-    /// In the process: the stack of RIO, the ORB and the servant.
-    pub(super) user_us: f64,
-    /// In the system call that sends, until the packet reaches the other end of the cable.
-    pub(super) transmit_us: f64,
-    /// The system calls that began until then, by their numbers.
-    pub(super) system_calls: BTreeMap<u64, u32>,
+    /// The system calls that began until then, by their stage and number.
+    pub(super) system_calls: BTreeMap<(PathStage, u64), u32>,
     /// The wake-ups until then.
     pub(super) wake_ups: u32,
     /// The switches between threads until then.
@@ -40,7 +80,7 @@ pub(super) struct CallTotals {
 impl ServedCall {
     /// Returns the time from packet to packet.
     pub(super) fn whole_us(&self) -> f64 {
-        self.receive_us + self.wake_us + self.system_us + self.user_us + self.transmit_us
+        self.stages_us.iter().sum()
     }
 
     /// Reads a call from the events that begin with its request and end before the next one.
@@ -56,24 +96,28 @@ impl ServedCall {
             .iter()
             .rposition(|event| event.thread == sender && is_enter(event));
         let mut call = Self::default();
-        let mut state = PathState::default();
-        for (at, pair) in path.windows(2).enumerate() {
-            let [event, next] = pair else { continue };
+        let mut state = PathState::of(sender);
+        for (at, event) in path.iter().enumerate() {
             state.take(event);
-            let length = next.at_us - event.at_us;
-            let part = if sends.is_some_and(|sends| at >= sends) {
-                &mut call.transmit_us
+            let is_sending = sends.is_some_and(|sends| at >= sends);
+            let stage = if is_sending {
+                PathStage::Transmit
             } else {
-                state.part(&mut call)
+                state.stage()
             };
-            *part += length;
-        }
-        for event in path {
             match event.kind {
-                EventKind::Enter(number) => *call.system_calls.entry(number).or_default() += 1,
+                EventKind::Enter(number) => {
+                    *call.system_calls.entry((stage, number)).or_default() += 1;
+                }
                 EventKind::Woken(_) => call.wake_ups += 1,
                 EventKind::SwitchTo(_) => call.switches += 1,
                 _ => {}
+            }
+            let Some(next) = path.get(at + 1) else { break };
+            let length = next.at_us - event.at_us;
+            call.stages_us[stage as usize] += length;
+            if state.is_in_call() && !is_sending {
+                call.system_us += length;
             }
         }
         let count = |of: fn(&EventKind) -> bool| {
@@ -91,14 +135,27 @@ impl ServedCall {
 }
 
 /// The state of the processor on the path of a call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PathState {
+    /// The thread that sends the reply.
+    sender: u32,
     /// The threads that were woken, and whether each is in a system call.
     woken: BTreeMap<u32, bool>,
     running: u32,
+    /// The number of traced stages that the sender has begun.
+    marks: usize,
 }
 
 impl PathState {
+    fn of(sender: u32) -> Self {
+        Self {
+            sender,
+            woken: BTreeMap::new(),
+            running: 0,
+            marks: 0,
+        }
+    }
+
     /// Notes an event.
     fn take(&mut self, event: &TraceEvent) {
         self.running = event.thread;
@@ -113,18 +170,31 @@ impl PathState {
                     *is_in_call = matches!(event.kind, EventKind::Enter(_));
                 }
             }
-            EventKind::Received(_) | EventKind::Sent(_) => {}
+            EventKind::Mark(number) if event.thread == self.sender => self.marks = number + 1,
+            EventKind::Mark(_) | EventKind::Received(_) | EventKind::Sent(_) => {}
         }
     }
 
-    /// Returns the part of the path in which the processor is now.
-    fn part<'c>(&self, call: &'c mut ServedCall) -> &'c mut f64 {
-        match self.woken.get(&self.running) {
-            None if self.woken.is_empty() => &mut call.receive_us,
-            None => &mut call.wake_us,
-            Some(true) => &mut call.system_us,
-            Some(false) => &mut call.user_us,
+    /// Returns the stage of the path in which the processor is now.
+    fn stage(&self) -> PathStage {
+        if self.woken.is_empty() {
+            PathStage::Receive
+        } else if !self.woken.contains_key(&self.running) {
+            PathStage::WakeUp
+        } else if self.running != self.sender {
+            PathStage::ClassThread
+        } else {
+            match self.marks {
+                0 => PathStage::Input,
+                1 => PathStage::Orb,
+                _ => PathStage::Output,
+            }
         }
+    }
+
+    /// Returns whether the running thread, which was woken, is in a system call.
+    fn is_in_call(&self) -> bool {
+        self.woken.get(&self.running) == Some(&true)
     }
 }
 
@@ -152,6 +222,7 @@ mod tests {
     use super::*;
 
     const LANE: u32 = 8;
+    const CLASS: u32 = 9;
     const OTHER: u32 = 7;
 
     fn event(at_us: f64, thread: u32, kind: EventKind) -> TraceEvent {
@@ -162,20 +233,26 @@ mod tests {
         }
     }
 
-    /// A call with one wake-up, a wait after it, and the beginning of the next.
+    /// A call with a wake-up of the class's thread and one of the lane's, a wait after it, and the
+    /// beginning of the next.
     fn events() -> Vec<TraceEvent> {
         vec![
             event(100.0, OTHER, EventKind::Received(152)),
-            event(104.0, OTHER, EventKind::Woken(LANE)),
-            event(106.0, OTHER, EventKind::SwitchTo(LANE)),
-            event(107.0, LANE, EventKind::Exit),
-            event(110.0, LANE, EventKind::Enter(45)),
-            event(112.0, LANE, EventKind::Exit),
-            event(117.0, LANE, EventKind::Enter(44)),
-            event(123.0, LANE, EventKind::Sent(110)),
-            event(130.0, LANE, EventKind::Exit),
-            event(131.0, LANE, EventKind::Enter(281)),
-            event(140.0, LANE, EventKind::SwitchTo(OTHER)),
+            event(104.0, OTHER, EventKind::Woken(CLASS)),
+            event(106.0, OTHER, EventKind::SwitchTo(CLASS)),
+            event(107.0, CLASS, EventKind::Exit),
+            event(110.0, CLASS, EventKind::Woken(LANE)),
+            event(113.0, CLASS, EventKind::SwitchTo(LANE)),
+            event(114.0, LANE, EventKind::Exit),
+            event(116.0, LANE, EventKind::Enter(45)),
+            event(118.0, LANE, EventKind::Exit),
+            event(121.0, LANE, EventKind::Mark(0)),
+            event(128.0, LANE, EventKind::Mark(1)),
+            event(132.0, LANE, EventKind::Enter(44)),
+            event(138.0, LANE, EventKind::Sent(110)),
+            event(145.0, LANE, EventKind::Exit),
+            event(146.0, LANE, EventKind::Enter(281)),
+            event(150.0, LANE, EventKind::SwitchTo(OTHER)),
             event(200.0, OTHER, EventKind::Received(52)),
             event(300.0, OTHER, EventKind::Received(152)),
         ]
@@ -187,22 +264,15 @@ mod tests {
         let [call] = &calls[..] else {
             panic!("{calls:?}");
         };
-        assert_eq!(
-            [
-                call.receive_us,
-                call.wake_us,
-                call.system_us,
-                call.user_us,
-                call.transmit_us
-            ],
-            [4.0, 2.0, 3.0, 8.0, 6.0]
-        );
-        assert_eq!(call.whole_us(), 23.0);
-        assert_eq!((call.wake_ups, call.switches), (1, 1));
-        assert_eq!(call.system_calls, BTreeMap::from([(45, 1), (44, 1)]));
+        assert_eq!(call.stages_us, [4.0, 2.0, 7.0, 8.0, 7.0, 4.0, 6.0]);
+        assert_eq!(call.whole_us(), 38.0);
+        assert_eq!(call.system_us, 1.0 + 1.0 + 2.0);
+        assert_eq!((call.wake_ups, call.switches), (2, 2));
+        let system_calls = [(PathStage::Input, 45), (PathStage::Transmit, 44)];
+        assert_eq!(call.system_calls, system_calls.map(|at| (at, 1)).into());
         let totals = CallTotals {
             system_calls: 3,
-            wake_ups: 1,
+            wake_ups: 2,
             packets_in: 2,
             packets_out: 1,
         };

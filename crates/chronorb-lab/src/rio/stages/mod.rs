@@ -11,7 +11,7 @@ use chronorb_probe::system_call_name;
 use chronorb_testnet::{Host, INTERFACE};
 use serde::Serialize;
 
-use self::call::{ServedCall, calls};
+use self::call::{PathStage, ServedCall, calls};
 use self::trace::EventTrace;
 use super::LINK_RATE;
 use super::calls::{CallSite, Io};
@@ -20,31 +20,39 @@ use super::outcome::RioOutcome;
 use super::path::PacketPath;
 use super::site::RioMachine;
 use crate::error::LabError;
-use crate::inversion::{Architecture, InversionRun, InversionTrial, Mode};
+use crate::inversion::{Architecture, InversionRun, InversionTrial, Mode, Periods};
 use crate::watch::Watch;
 
-/// The stages of a call by one path. Times and counts are means of the calls between the first and
-/// the last quartile of their length.
+/// The stages of a call by one path at one rate. Times and counts are means of the calls between
+/// the first and the last quartile of their length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageRow {
     /// The path of the packets of calls.
     #[serde(rename = "way")]
     pub path: PacketPath,
+    /// The rate at which calls are made.
+    pub calls_per_s: u32,
     /// The number of traced calls.
     pub calls: usize,
     /// The time from the request's packet to the wake-up of a thread.
     pub receive_us: f64,
     /// The time from the wake-up until that thread runs.
     pub wake_us: f64,
-    /// The time in system calls, but for the one that sends.
-    pub system_us: f64,
-    /// The time in the process.
-    pub user_us: f64,
+    /// The time in the class's own thread.
+    pub class_us: f64,
+    /// The time in the lane's thread until the ORB has the message.
+    pub input_us: f64,
+    /// The time in the ORB and the servant.
+    pub orb_us: f64,
+    /// The time from the reply to the system call that sends.
+    pub output_us: f64,
     /// The time in the system call that sends, until the packet reaches the other end of the cable.
     pub transmit_us: f64,
+    /// The part of these times in system calls, but for the one that sends.
+    pub system_us: f64,
     /// The system calls from packet to packet.
     pub system_calls: f64,
-    /// The same by their names.
+    /// The same by the stages in which they begin, and their names.
     pub system_calls_by_name: String,
     /// The wake-ups from packet to packet.
     pub wake_ups: f64,
@@ -63,11 +71,29 @@ pub struct StageRow {
 impl StageRow {
     /// Returns the time from packet to packet.
     pub(super) fn whole_us(&self) -> f64 {
-        STAGES.iter().map(|(_, of)| of(self)).sum()
+        self.stages_us().iter().sum()
+    }
+
+    /// Returns the times of all stages.
+    pub(super) const fn stages_us(&self) -> [f64; PathStage::ALL.len()] {
+        [
+            self.receive_us,
+            self.wake_us,
+            self.class_us,
+            self.input_us,
+            self.orb_us,
+            self.output_us,
+            self.transmit_us,
+        ]
+    }
+
+    /// Returns the path and the rate in words.
+    pub(super) fn title(&self) -> String {
+        format!("{}, {}/s", self.path.title(), self.calls_per_s)
     }
 
     /// Summarises traced calls. Returns nothing without a call.
-    fn of(path: PacketPath, mut calls: Vec<ServedCall>) -> Option<Self> {
+    fn of(path: PacketPath, calls_per_s: u32, mut calls: Vec<ServedCall>) -> Option<Self> {
         calls.sort_by(|one, other| one.whole_us().total_cmp(&other.whole_us()));
         let quarter = calls.len() / 4;
         let typical = &calls[quarter..calls.len() - quarter];
@@ -76,27 +102,50 @@ impl StageRow {
             return None;
         }
         let mean = |of: fn(&ServedCall) -> f64| typical.iter().map(of).sum::<f64>() / number;
-        let mut by_name: BTreeMap<u64, u32> = BTreeMap::new();
+        let stages_us = typical
+            .iter()
+            .fold([0.0; PathStage::ALL.len()], |sums, call| {
+                std::array::from_fn(|stage| sums[stage] + call.stages_us[stage] / number)
+            });
+        let [
+            receive_us,
+            wake_us,
+            class_us,
+            input_us,
+            orb_us,
+            output_us,
+            transmit_us,
+        ] = stages_us;
+        let mut by_name: BTreeMap<(PathStage, u64), u32> = BTreeMap::new();
         for (call, count) in typical.iter().flat_map(|call| &call.system_calls) {
             *by_name.entry(*call).or_default() += count;
         }
-        // What another thread of the machine does now and then is not named.
-        let named = by_name
-            .iter()
-            .map(|(call, count)| (system_call_name(*call), f64::from(*count) / number))
-            .filter(|(_, each)| *each >= LEAST_SHARE)
-            .map(|(name, each)| format!("{name} {each:.1}"));
+        let named = PathStage::ALL.into_iter().filter_map(|stage| {
+            // What another thread of the machine does now and then is not named.
+            let of_stage = by_name
+                .iter()
+                .filter(|((begins, _), _)| *begins == stage)
+                .map(|((_, call), count)| (system_call_name(*call), f64::from(*count) / number))
+                .filter(|(_, each)| *each >= LEAST_SHARE)
+                .map(|(name, each)| format!("{name} {each:.1}"));
+            let of_stage: Vec<_> = of_stage.collect();
+            (!of_stage.is_empty()).then(|| format!("{}: {}", stage.name(), of_stage.join(", ")))
+        });
         let named: Vec<_> = named.collect();
         Some(Self {
             path,
+            calls_per_s,
             calls: calls.len(),
-            receive_us: mean(|call| call.receive_us),
-            wake_us: mean(|call| call.wake_us),
+            receive_us,
+            wake_us,
+            class_us,
+            input_us,
+            orb_us,
+            output_us,
+            transmit_us,
             system_us: mean(|call| call.system_us),
-            user_us: mean(|call| call.user_us),
-            transmit_us: mean(|call| call.transmit_us),
             system_calls: mean(|call| f64::from(call.system_calls.values().sum::<u32>())),
-            system_calls_by_name: named.join(", "),
+            system_calls_by_name: named.join("; "),
             wake_ups: mean(|call| call.wake_ups.into()),
             switches: mean(|call| call.switches.into()),
             all_system_calls: mean(|call| call.afterwards.system_calls.into()),
@@ -118,23 +167,21 @@ pub(super) fn measure(
     let plan = outcome.plan.calls.clone();
     let run = InversionRun::begin(&plan, &site.site, watch);
     let [_, cpu] = machine.ends();
-    let mode = Mode::Short;
-    let Some(periods) = mode.periods() else {
-        return Ok(());
-    };
-    for path in PATHS {
+    let cases = CALLS_PER_S.into_iter();
+    let cases = cases.flat_map(|calls_per_s| PATHS.map(|path| (path, calls_per_s)));
+    for (path, calls_per_s) in cases {
+        let period = Duration::from_secs(1) / calls_per_s;
+        let periods = Periods {
+            high: period,
+            low: period,
+        };
         let (io, processing) = match path {
             PacketPath::Kernel => (Io::Kernel, Processing::Arrival),
             PacketPath::Scheduled => (Io::Rio, Processing::Demand),
             _ => (Io::Rio, Processing::Arrival),
         };
         let lanes = [server.low(Processing::Demand), server.high(processing)];
-        let name = format!("stages, {}", path.title());
-        let trial = InversionTrial {
-            length: outcome.plan.traced,
-            options: server.options(io, &lanes, None),
-            ..run.trial(Architecture::RealTime, mode, 0, periods, &name)
-        };
+        let name = format!("stages, {}, {calls_per_s}/s", path.title());
         let trace = match EventTrace::begin(cpu) {
             Ok(trace) => trace,
             Err(why) => {
@@ -142,30 +189,39 @@ pub(super) fn measure(
                 return Ok(());
             }
         };
+        let trial = InversionTrial {
+            length: outcome.plan.traced,
+            options: server.options(io, &lanes, None),
+            trace_marker: Some(trace.marker()),
+            ..run.trial(Architecture::RealTime, Mode::Short, 0, periods, &name)
+        };
         run.try_one(&trial)?;
         let events = trace.end([INTERFACE, Host::B.port()]);
         let events = events.map_err(LabError::work("reading the trace"))?;
-        outcome.stages.extend(StageRow::of(path, calls(&events)));
+        let row = StageRow::of(path, calls_per_s, calls(&events));
+        outcome.stages.extend(row);
     }
     Ok(())
 }
 
 /// Returns the approximate duration.
 pub(super) fn length(traced: Duration) -> Duration {
-    (traced + AROUND) * PATHS.len() as u32
+    (traced + AROUND) * (PATHS.len() * CALLS_PER_S.len()) as u32
 }
 
-/// A stage of a call: its name and its time.
-pub(super) type NamedTime = (&'static str, fn(&StageRow) -> f64);
-
-/// The stages, in their order.
-pub(super) const STAGES: [NamedTime; 5] = [
-    ("receive", |row| row.receive_us),
-    ("wake-up", |row| row.wake_us),
-    ("other system calls", |row| row.system_us),
-    ("process", |row| row.user_us),
-    ("transmit", |row| row.transmit_us),
-];
+/// The names of the stages, in their order.
+pub(super) const STAGES: [&str; PathStage::ALL.len()] = {
+    let mut names = [""; PathStage::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = PathStage::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+/// The rates of calls: the paper's, at which other work has replaced the caches' content since the
+/// last call, and one at which most of it is left.
+pub(super) const CALLS_PER_S: [u32; 2] = [20, 1_000];
 /// The paths that are compared.
 const PATHS: [PacketPath; 3] = [
     PacketPath::Kernel,
@@ -182,20 +238,23 @@ mod tests {
 
     #[test]
     fn the_slowest_and_the_fastest_calls_do_not_count() {
-        let call = |user_us| ServedCall {
-            user_us,
-            wake_ups: 1,
-            system_calls: BTreeMap::from([(u64::MAX, 2)]),
-            ..ServedCall::default()
+        let call = |orb_us| {
+            let mut call = ServedCall {
+                wake_ups: 1,
+                system_calls: BTreeMap::from([((PathStage::Orb, u64::MAX), 2)]),
+                ..ServedCall::default()
+            };
+            call.stages_us[PathStage::Orb as usize] = orb_us;
+            call
         };
         let calls = [900.0, 10.0, 1.0, 12.0].map(call);
-        let row = StageRow::of(PacketPath::Arrival, calls.to_vec()).expect("there are calls");
-        assert_eq!((row.calls, row.user_us, row.whole_us()), (4, 11.0, 11.0));
+        let row = StageRow::of(PacketPath::Arrival, 20, calls.to_vec()).expect("there are calls");
+        assert_eq!((row.calls, row.orb_us, row.whole_us()), (4, 11.0, 11.0));
         assert_eq!((row.system_calls, row.wake_ups), (2.0, 1.0));
         assert_eq!(
             row.system_calls_by_name,
-            format!("syscall_{} 2.0", u64::MAX)
+            format!("ORB and servant: syscall_{} 2.0", u64::MAX)
         );
-        assert_eq!(StageRow::of(PacketPath::Arrival, Vec::new()), None);
+        assert_eq!(StageRow::of(PacketPath::Arrival, 20, Vec::new()), None);
     }
 }

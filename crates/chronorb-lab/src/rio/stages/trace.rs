@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::bench::TRACED;
+
 /// A recording of the events of one processor, from [`begin`](Self::begin) to [`end`](Self::end).
 ///
 /// It has its own instance in tracefs and changes no settings of other tracers. It replaces a
@@ -38,6 +40,8 @@ pub(super) enum EventKind {
     Enter(u64),
     /// A system call returns.
     Exit,
+    /// A thread begins a traced stage of the ORB, by its number.
+    Mark(usize),
 }
 
 impl EventTrace {
@@ -60,6 +64,11 @@ impl EventTrace {
         }
         this.set("tracing_on", "1")?;
         Ok(this)
+    }
+
+    /// Returns the file into which traced programs write their marks.
+    pub(super) fn marker(&self) -> PathBuf {
+        self.instance.join("trace_marker")
     }
 
     /// Ends the recording. Returns the events in their order. Packets are those that the first
@@ -92,7 +101,40 @@ fn mask(cpu: usize) -> String {
 /// Reads the events of a recording. Lines that describe something else are skipped.
 fn parse(text: &str, cable: [&str; 2]) -> Vec<TraceEvent> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| parse_line(line, cable)).collect()
+    let events = lines.filter_map(|line| parse_line(line, cable)).collect();
+    without_marking(events)
+}
+
+/// Takes the system calls that write marks out of a recording, and their time.
+fn without_marking(events: Vec<TraceEvent>) -> Vec<TraceEvent> {
+    let mut kept: Vec<TraceEvent> = Vec::with_capacity(events.len());
+    let mut taken_us = 0.0;
+    let mut rest = &events[..];
+    loop {
+        rest = match rest {
+            [] => return kept,
+            [enter, mark, exit, after @ ..]
+                if matches!(
+                    [enter.kind, mark.kind, exit.kind],
+                    [EventKind::Enter(_), EventKind::Mark(_), EventKind::Exit]
+                ) && [enter.thread, exit.thread] == [mark.thread; 2] =>
+            {
+                kept.push(TraceEvent {
+                    at_us: enter.at_us - taken_us,
+                    ..*mark
+                });
+                taken_us += exit.at_us - enter.at_us;
+                after
+            }
+            [event, after @ ..] => {
+                kept.push(TraceEvent {
+                    at_us: event.at_us - taken_us,
+                    ..*event
+                });
+                after
+            }
+        };
+    }
 }
 
 /// Reads a line: `COMMAND-THREAD [CPU] FLAGS SECONDS.MICROSECONDS: EVENT: FIELDS`. A command may
@@ -120,6 +162,10 @@ fn parse_line(line: &str, [near, far]: [&str; 2]) -> Option<TraceEvent> {
             EventKind::Enter(number.parse().ok()?)
         }
         "sys_exit" => EventKind::Exit,
+        "tracing_mark_write" => {
+            let is_it = |(_, text): &(_, &str)| *text == fields.trim();
+            EventKind::Mark(TRACED.iter().position(is_it)?)
+        }
         _ => return None,
     };
     Some(TraceEvent {
@@ -178,6 +224,29 @@ prev_prio=139 prev_state=R ==> next_comm=lane next_pid=8 next_prio=25
         );
         assert_eq!((events[0].thread, events[5].thread), (7, 8));
         assert!((events[5].at_us - events[0].at_us - 10.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn marks_take_no_time() {
+        let text = "\
+        lane-8    [001] .....  10.000007: sys_enter: NR 45 (c, 7f, 50, 4000, 0, 0)
+        lane-8    [001] .....  10.000008: sys_exit: NR 45 = 80
+        lane-8    [001] .....  10.000010: sys_enter: NR 1 (5, 7f, 5, 0, 0, 0)
+        lane-8    [001] .....  10.000012: tracing_mark_write: write
+        lane-8    [001] .....  10.000013: sys_exit: NR 1 = 5
+        lane-8    [001] .....  10.000015: sys_enter: NR 44 (c, 7f, 50, 4000, 0, 0)
+";
+        let events = parse(text, ["rio0", "far"]);
+        let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+        let expected = [
+            EventKind::Enter(45),
+            EventKind::Exit,
+            EventKind::Mark(1),
+            EventKind::Enter(44),
+        ];
+        assert_eq!(kinds, expected);
+        let times = [1, 2, 3].map(|at| (events[at].at_us - events[0].at_us).round());
+        assert_eq!(times, [1.0, 3.0, 5.0]);
     }
 
     #[test]

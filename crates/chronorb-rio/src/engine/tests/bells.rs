@@ -1,7 +1,5 @@
 //! Notification of holders: once for each event, again for the next, and not without one.
 
-use std::cell::Cell;
-
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
@@ -100,19 +98,20 @@ fn room_rings_for_who_found_none() {
     world.send(near, &octets).expect("there is room");
 }
 
-/// Takes steps of the server as the thread of a listener does until it gets a token.
-fn token(world: &mut World, listener: usize) -> Option<u64> {
-    let ready = Cell::new(None);
+/// Takes steps of the server as the thread of a listener does until it gets tokens.
+fn tokens(world: &mut World, listener: usize) -> Vec<u64> {
+    let ready = InputTokens::default();
     for _ in 0..10 {
         let attendant = Attendant::AtListener(listener, &ready);
         let taken = world.engine(SERVER).step(world.now, usize::MAX, attendant);
         taken.expect("a wire does not fail");
-        if ready.get().is_some() {
-            break;
+        let taken: Vec<_> = std::iter::from_fn(|| ready.pop()).collect();
+        if !taken.is_empty() {
+            return taken;
         }
         world.advance(world.now + Duration::from_micros(100));
     }
-    ready.get()
+    Vec::new()
 }
 
 #[test]
@@ -127,18 +126,51 @@ fn the_thread_of_the_listener_gets_input_by_a_token_and_the_bell_rings_for_other
     }
 
     world.send(near, &[1; 10]).expect("it is open");
-    assert_eq!(token(&mut world, listener), Some(7));
+    assert_eq!(tokens(&mut world, listener), [7]);
     assert!(!has_rung(&world, far));
     assert_eq!(receive(&world, far, &mut [0; 20]), Ok(10));
 
-    // One connection is served at once; another one needs its bell.
-    for at in [near, second] {
+    // Another one that has no token needs its bell.
+    let third = world.connect(40_002).expect("it is free");
+    world.pass(Duration::from_millis(1));
+    let bare = accept(&world, listener).expect("it waits");
+    for at in [near, second, third] {
         world.send(at, &[1; 10]).expect("it is open");
     }
     world.advance(world.now + Duration::from_millis(1));
-    let first = token(&mut world, listener).expect("there is input");
-    let rung = [far, other].map(|at| has_rung(&world, at));
-    assert_eq!(rung, [first == 8, first == 7]);
+    let mut found = tokens(&mut world, listener);
+    found.sort_unstable();
+    assert_eq!(found, [7, 8]);
+    let rung = [far, other, bare].map(|at| has_rung(&world, at));
+    assert_eq!(rung, [false, false, true]);
+}
+
+#[test]
+fn bells_ring_for_connections_beyond_the_room_for_tokens() {
+    let config = ClassConfig {
+        connections: 20,
+        ..small()
+    };
+    let mut world = World::new(&config);
+    let listener = world.listen();
+    let ends: Vec<_> = (0..20)
+        .map(|number| {
+            let near = world.connect(40_000 + number).expect("it is free");
+            world.pass(Duration::from_millis(1));
+            let far = accept(&world, listener).expect("it waits");
+            slot_of(&world, far).set_token(number.into());
+            (near, far)
+        })
+        .collect();
+    for (near, _) in &ends {
+        world.send(*near, &[1; 10]).expect("it is open");
+    }
+    world.advance(world.now + Duration::from_millis(1));
+    let found = tokens(&mut world, listener);
+    assert_eq!(found.len(), 16);
+    for (number, (_, far)) in (0..).zip(&ends) {
+        assert_ne!(found.contains(&number), has_rung(&world, *far), "{number}");
+    }
 }
 
 #[test]
@@ -148,7 +180,7 @@ fn only_the_listener_of_a_connection_gets_its_token() {
     slot_of(&world, far).set_token(7);
     world.send(near, &[1; 10]).expect("it is open");
     world.advance(world.now + Duration::from_millis(1));
-    assert_eq!(token(&mut world, listener + 1), None);
+    assert_eq!(tokens(&mut world, listener + 1), []);
     assert!(has_rung(&world, far));
 
     // The holder is gone, and its token with it.
@@ -156,7 +188,7 @@ fn only_the_listener_of_a_connection_gets_its_token() {
     slot_of(&world, far).close_bell();
     world.send(near, &[1; 10]).expect("it is open");
     world.advance(world.now + Duration::from_millis(1));
-    assert_eq!(token(&mut world, listener), None);
+    assert_eq!(tokens(&mut world, listener), []);
 }
 
 fn slot_of(world: &World, at: At) -> &super::super::connection::Slot {

@@ -16,12 +16,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{Monotonic, Wake};
+use chronorb_rt::Monotonic;
 use chronorb_transport::IoError;
 
+use super::arrivals::Arrivals;
 use super::class::{Busy, ClassEngine};
 use super::config::ClassConfig;
-use super::connection::{Attendant, Connection, Patience};
+use super::connection::{Attendant, Connection, InputTokens, Patience};
 use super::device::Envelope;
 use super::handshakes::{self, Handshakes};
 use super::table::Flow;
@@ -93,7 +94,7 @@ impl World {
     }
 
     fn listen(&self) -> usize {
-        let arrivals = Arc::new(Wake::new().expect("there are descriptors"));
+        let arrivals = Arc::new(Arrivals::new().expect("there are descriptors"));
         let listener = self.engine(SERVER).listen(address(SERVER, PORT), arrivals);
         listener.expect("it is the first")
     }

@@ -14,7 +14,7 @@ fn publishing(interface: &str) -> World {
     let page = Page::create(interface).expect("there is memory");
     let class = ClassId::new(0).expect("it is the first");
     let counters = page.open(class, &(&small()).into());
-    world.hosts[SERVER].engine.publisher = Some(StatusPublisher::new(counters));
+    world.hosts[SERVER].engine.publisher = Some(StatusPublisher::new(counters, small().queue));
     world
 }
 

@@ -24,6 +24,10 @@ pub(crate) struct Segment {
     pub(crate) payload: Vec<u8>,
     /// The fragment flags and offset as they are in the header.
     pub(crate) fragment: u16,
+    /// The options of TCP, and those of IP, a multiple of four octets each.
+    pub(crate) options: [Vec<u8>; 2],
+    /// The number of VLAN tags.
+    pub(crate) tags: usize,
 }
 
 /// The parsed values of a received segment.
@@ -48,6 +52,8 @@ impl Segment {
             window: 8192,
             payload: Vec::new(),
             fragment: 0,
+            options: [Vec::new(), Vec::new()],
+            tags: 0,
         }
     }
 
@@ -59,6 +65,7 @@ impl Segment {
             acknowledgement: answer.sequence.wrapping_add(taken),
             flags: ACK,
             payload: Vec::new(),
+            options: [Vec::new(), Vec::new()],
             ..self.clone()
         }
     }
@@ -79,9 +86,11 @@ impl Segment {
         segment.extend(self.to.port().to_be_bytes());
         segment.extend(self.sequence.to_be_bytes());
         segment.extend(self.acknowledgement.to_be_bytes());
-        segment.extend([0x50, self.flags]);
+        let [tcp, ip] = &self.options;
+        segment.extend([0x50 + ((tcp.len() as u8 / 4) << 4), self.flags]);
         segment.extend(self.window.to_be_bytes());
         segment.extend([0; 4]);
+        segment.extend(tcp);
         segment.extend(&self.payload);
         let mut pseudo = [self.from.ip().octets(), self.to.ip().octets()].concat();
         pseudo.extend([0, 6]);
@@ -89,17 +98,21 @@ impl Segment {
         let sum = checksum(&[&pseudo, &segment]);
         segment[16..18].copy_from_slice(&sum);
 
-        let mut header = vec![0x45, 0];
-        header.extend((20 + segment.len() as u16).to_be_bytes());
+        let mut header = vec![0x45 + ip.len() as u8 / 4, 0];
+        header.extend(((20 + ip.len() + segment.len()) as u16).to_be_bytes());
         header.extend([0, 1]);
         header.extend(self.fragment.to_be_bytes());
         header.extend([64, 6, 0, 0]);
         header.extend(self.from.ip().octets());
         header.extend(self.to.ip().octets());
+        header.extend(ip);
         let sum = checksum(&[&header]);
         header[10..12].copy_from_slice(&sum);
 
         let mut frame = self.hardware.concat();
+        for _ in 0..self.tags {
+            frame.extend([0x81, 0, 0, 1]);
+        }
         frame.extend([8, 0]);
         frame.extend(header);
         frame.extend(segment);
