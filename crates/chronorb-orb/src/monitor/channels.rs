@@ -33,17 +33,17 @@ pub struct ChannelSnapshot {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "monitor-client", derive(Deserialize, Serialize))]
 pub struct QueueSnapshot {
-    /// The number of the consumer, which is not used again.
+    /// The number of the consumer. It is not used again.
     pub number: u64,
-    /// Its subscription; empty before it connects.
+    /// The subscription; empty before the consumer connects.
     pub subscription: String,
-    /// Whether it is suspended.
+    /// Whether the consumer is suspended.
     pub is_suspended: bool,
-    /// The events that it got.
+    /// The events that the consumer got.
     pub events: u64,
-    /// The events that it lost.
+    /// The events that the consumer lost.
     pub lost: u64,
-    /// The events that wait for it.
+    /// The events that wait for the consumer.
     pub queued: u64,
 }
 
