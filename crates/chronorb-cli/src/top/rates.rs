@@ -272,7 +272,11 @@ impl QueueView {
     fn between(before: Option<&QueueSnapshot>, after: &QueueSnapshot, seconds: f64) -> Self {
         let rate = |count: fn(&QueueSnapshot) -> u64| {
             // One that was not in the report before has no rate yet.
-            per_second(before.map_or(count(after), count), count(after), seconds)
+            per_second(
+                before.map_or_else(|| count(after), count),
+                count(after),
+                seconds,
+            )
         };
         Self {
             number: after.number,
