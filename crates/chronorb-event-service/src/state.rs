@@ -828,7 +828,7 @@ fn deactivate(poa: &Poa, number: u64) {
 }
 
 /// Reports an event of a client to the log of the application.
-fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::Display) {
+pub(crate) fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::Display) {
     log::tell(&log::Event {
         level,
         cause,
