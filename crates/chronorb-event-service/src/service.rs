@@ -179,6 +179,7 @@ impl EventServer {
         let work = start_lanes(&orb, &events, &lanes)?;
         let period = self.options.peers.check_period;
         let channel = Channel::new(
+            self.name,
             self.options,
             self.admission,
             clock,
@@ -197,7 +198,10 @@ impl EventServer {
         let servant = ChannelServant(channel.clone());
         own.activate_object_with_id(id.clone(), MonitoredChannelSkeleton::new(servant))?;
         let object = own.id_to_reference(&id)?;
-        poa.orb().register_initial_reference(&self.name, &object)?;
+        poa.orb()
+            .register_initial_reference(&channel.name, &object)?;
+        let source = Arc::downgrade(&channel);
+        orb.monitor_channel(source);
         let mut service = EventService {
             channel,
             object,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{SystemException, SystemExceptionKind};
@@ -23,6 +24,7 @@ use crate::consumer::{
 };
 use crate::event::{Body, entry_of, event_of, header_of};
 use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
+use crate::idl::chronorb_events::ConsumerStatisticsBuf;
 use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
 use crate::observers::{Observers, Update};
@@ -31,6 +33,7 @@ use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_p
 
 /// A channel.
 pub(crate) struct Channel {
+    pub(crate) name: String,
     pub(crate) options: ChannelOptions,
     /// Admits clients by response times, if that is wanted.
     admission: Option<Admission>,
@@ -139,6 +142,7 @@ impl From<SystemException> for ConnectFailure {
 
 impl Channel {
     pub(crate) fn new(
+        name: String,
         options: ChannelOptions,
         admission: Option<Admission>,
         clock: Arc<dyn Clock>,
@@ -146,6 +150,7 @@ impl Channel {
         (events, outboxes): (chronorb_channel::Channel<Body>, Box<[OutboxThread]>),
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
+            name,
             made: clock.now(),
             options,
             admission,
@@ -650,6 +655,30 @@ impl Channel {
     }
 }
 
+impl ChannelSource for Channel {
+    fn snapshot(&self) -> ChannelSnapshot {
+        let statistics = self.statistics();
+        let queue = |it: &ConsumerStatisticsBuf| QueueSnapshot {
+            number: it.number,
+            subscription: it.subscription.clone(),
+            is_suspended: it.is_suspended,
+            events: it.events,
+            lost: it.lost,
+            queued: it.queued.into(),
+        };
+        ChannelSnapshot {
+            name: self.name.clone(),
+            received: statistics.received,
+            delivered: statistics.delivered,
+            lost: statistics.lost,
+            evicted: statistics.evicted,
+            suppliers: statistics.suppliers.len() as u64,
+            consumers: statistics.consumers.len() as u64,
+            queues: statistics.consumers.iter().map(queue).collect(),
+        }
+    }
+}
+
 impl ConsumerOwner for Channel {
     fn evict_consumer(&self, number: u64, cause: SystemException) {
         // Another thread may have ended it.
@@ -799,7 +828,7 @@ fn deactivate(poa: &Poa, number: u64) {
 }
 
 /// Reports an event of a client to the log of the application.
-fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::Display) {
+pub(crate) fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn std::fmt::Display) {
     log::tell(&log::Event {
         level,
         cause,

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb::{Object, SystemException, SystemExceptionKind};
+use chronorb_rt::log::Level;
 use chronorb_rt::{Deadline, SpawnError, Thread, ThreadBuilder};
 
 use crate::consumer::{RemoteConsumer, STALLED};
 use crate::failure::GONE;
-use crate::state::{Channel, EndCause, RUNNING, counts};
+use crate::state::{Channel, EndCause, RUNNING, counts, tell};
 
 /// Starts the thread that opens outboxes again, and tells consumers their end.
 pub(crate) fn start_links(channel: Arc<Channel>) -> Result<Thread<()>, SpawnError> {
@@ -98,6 +99,25 @@ const UNUSED_NS: u64 = 600_000_000_000;
 pub(crate) struct Checks {
     /// The number of sets or events of each client at the last check.
     activity: HashMap<u64, u64>,
+    losses: Losses,
+}
+
+/// The events that consumers had lost at the last check.
+#[derive(Debug, Default)]
+struct Losses(HashMap<u64, u64>);
+
+impl Losses {
+    /// Replaces the losses of all consumers. Returns those that grew, by consumer.
+    fn renew(&mut self, lost: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+        let more = lost.iter().filter_map(|(number, lost)| {
+            let before = self.0.get(number).copied().unwrap_or(0);
+            let more = lost.saturating_sub(before);
+            (more > 0).then_some((*number, more))
+        });
+        let more = more.collect();
+        self.0 = lost.into_iter().collect();
+        more
+    }
 }
 
 /// The clients that a check is concerned with.
@@ -108,6 +128,8 @@ struct Survey {
     stalled: Vec<Arc<RemoteConsumer>>,
     /// Proxies that were not connected in time, and whether they are those of consumers.
     unused: Vec<(u64, bool)>,
+    /// The events that each consumer has lost.
+    lost: Vec<(u64, u64)>,
 }
 
 /// A client that is to be asked whether it exists.
@@ -122,6 +144,10 @@ impl Checks {
     /// disconnects those that do not, or have failed too often.
     pub(crate) fn run(&mut self, channel: &Channel) {
         let survey = self.survey(channel);
+        for (number, events) in self.losses.renew(survey.lost) {
+            let detail = format_args!("{events} since the last check");
+            tell(Level::Warn, "lost events of a consumer", number, &detail);
+        }
         for (number, is_consumer) in survey.unused {
             end(channel, number, is_consumer, EndCause::Unused);
         }
@@ -148,6 +174,7 @@ impl Checks {
             mut asked,
             mut stalled,
             mut unused,
+            mut lost,
         } = Survey::default();
         let before = std::mem::take(&mut self.activity);
         let clients = channel.clients.lock();
@@ -159,6 +186,8 @@ impl Checks {
                 continue;
             };
             let consumer = &connection.consumer;
+            let counts = counts(&connection.subscription, consumer);
+            lost.push((number, counts.lost));
             if consumer.is_stalled() {
                 stalled.push(consumer.clone());
                 continue;
@@ -166,7 +195,6 @@ impl Checks {
             if consumer.is_broken() {
                 continue;
             }
-            let counts = counts(&connection.subscription, consumer);
             self.activity.insert(number, counts.events);
             let has_failed = consumer.failures.load(Ordering::Relaxed) > 0;
             if !has_failed && before.get(&number) != Some(&counts.events) {
@@ -201,6 +229,7 @@ impl Checks {
             asked,
             stalled,
             unused,
+            lost,
         }
     }
 }
@@ -262,4 +291,18 @@ fn end(channel: &Channel, number: u64, is_consumer: bool, cause: EndCause) {
     } else {
         channel.end_supplier(number, cause)
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_losses_since_the_last_check_are_told() {
+        let mut losses = Losses::default();
+        assert_eq!(losses.renew(vec![(1, 0), (2, 7)]), [(2, 7)]);
+        assert_eq!(losses.renew(vec![(1, 1), (2, 7)]), [(1, 1)]);
+        assert_eq!(losses.renew(vec![(2, 10), (3, 2)]), [(2, 3), (3, 2)]);
+        assert_eq!(losses.0.len(), 2, "those that have ended are forgotten");
+    }
 }

@@ -20,7 +20,7 @@ use crate::groups::Groups;
 use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
 #[cfg(feature = "monitor")]
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
@@ -44,6 +44,9 @@ pub(crate) struct Core {
     pub(crate) server: ServerState,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
+    /// The event channels that the monitor reports.
+    #[cfg(feature = "monitor")]
+    pub(crate) channels: MonitoredChannels,
     /// Counts of faults and of refused peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
     pub(crate) poas: PoaTable,
@@ -105,6 +108,8 @@ impl Core {
             protocols,
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
+            #[cfg(feature = "monitor")]
+            channels: MonitoredChannels::default(),
             incidents,
             poas: PoaTable::new(&config, incarnation),
             #[cfg(feature = "miop")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chronorb_orb::monitor::{Report, Strategy};
+use chronorb_orb::monitor::{ChannelSnapshot, QueueSnapshot, Report, Strategy};
 use chronorb_orb::rtcorba::{LaneOrder, Priority};
 use chronorb_orb::{Activity, LaneSnapshot, OperationSnapshot, ThreadSnapshot};
 use chronorb_rt::Scheduling;
@@ -27,6 +27,34 @@ pub(super) struct OrbView {
     pub(super) other_threads: Vec<ThreadView>,
     /// The measured operations.
     pub(super) operations: Vec<OperationView>,
+    /// The event channels.
+    pub(super) channels: Vec<ChannelView>,
+}
+
+/// An event channel. Rates are those of the interval.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ChannelView {
+    pub(super) name: String,
+    pub(super) received_per_s: f64,
+    pub(super) delivered_per_s: f64,
+    pub(super) lost_per_s: f64,
+    pub(super) lost: u64,
+    pub(super) evicted: u64,
+    pub(super) suppliers: u64,
+    pub(super) consumers: u64,
+    pub(super) queues: Vec<QueueView>,
+}
+
+/// The queue of a consumer of a channel.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct QueueView {
+    pub(super) number: u64,
+    pub(super) subscription: String,
+    pub(super) is_suspended: bool,
+    pub(super) events_per_s: f64,
+    pub(super) lost_per_s: f64,
+    pub(super) lost: u64,
+    pub(super) queued: u64,
 }
 
 /// A measured operation. Rates, counts and times are those of the interval, except for the maxima.
@@ -152,6 +180,15 @@ impl OrbView {
                     OperationView::between(earlier, operation, seconds)
                 })
                 .collect(),
+            channels: after
+                .channels
+                .iter()
+                .map(|channel| {
+                    let mut known = before.channels.iter();
+                    let earlier = known.find(|known| known.name == channel.name);
+                    ChannelView::between(earlier, channel, seconds)
+                })
+                .collect(),
         }
     }
 
@@ -199,6 +236,56 @@ impl OperationView {
             deadline_us: after.deadline.map(microseconds),
             late: lateness.count(),
             lateness_p99_us: lateness.quantile_us(0.99),
+        }
+    }
+}
+
+impl ChannelView {
+    fn between(before: Option<&ChannelSnapshot>, after: &ChannelSnapshot, seconds: f64) -> Self {
+        let rate = |count: fn(&ChannelSnapshot) -> u64| {
+            per_second(before.map_or(0, count), count(after), seconds)
+        };
+        let queues_before = before.map_or(&[][..], |channel| &channel.queues);
+        Self {
+            name: after.name.clone(),
+            received_per_s: rate(|channel| channel.received),
+            delivered_per_s: rate(|channel| channel.delivered),
+            lost_per_s: rate(|channel| channel.lost),
+            lost: after.lost,
+            evicted: after.evicted,
+            suppliers: after.suppliers,
+            consumers: after.consumers,
+            queues: after
+                .queues
+                .iter()
+                .map(|queue| {
+                    let mut known = queues_before.iter();
+                    let earlier = known.find(|known| known.number == queue.number);
+                    QueueView::between(earlier, queue, seconds)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl QueueView {
+    fn between(before: Option<&QueueSnapshot>, after: &QueueSnapshot, seconds: f64) -> Self {
+        let rate = |count: fn(&QueueSnapshot) -> u64| {
+            // One that was not in the report before has no rate yet.
+            per_second(
+                before.map_or_else(|| count(after), count),
+                count(after),
+                seconds,
+            )
+        };
+        Self {
+            number: after.number,
+            subscription: after.subscription.clone(),
+            is_suspended: after.is_suspended,
+            events_per_s: rate(|queue| queue.events),
+            lost_per_s: rate(|queue| queue.lost),
+            lost: after.lost,
+            queued: after.queued,
         }
     }
 }
@@ -443,6 +530,36 @@ pub(super) mod tests {
             (640.0, Some(500.0))
         );
         assert_eq!((view.late, view.lateness_p99_us), (20, Some(20.0)));
+    }
+
+    /// Returns a report of a channel with two consumers.
+    pub(crate) fn with_channel(second: f64, received: u64) -> Report {
+        let queue = |number: u64, subscription: &str, lost: u64| {
+            json!({
+                "number": number, "subscription": subscription, "is_suspended": false,
+                "events": received, "lost": lost, "queued": lost / 10,
+            })
+        };
+        let mut report = report(second, &[]);
+        let channel = json!({
+            "name": "EventService", "received": received, "delivered": received * 2,
+            "lost": received / 2, "evicted": 1, "suppliers": 1, "consumers": 2,
+            "queues": [queue(3, "1:20", 0), queue(4, "", received / 2)],
+        });
+        report.channels = vec![serde_json::from_value(channel).expect("its form")];
+        report
+    }
+
+    #[test]
+    fn a_channel_has_the_rates_of_the_interval() {
+        let (before, after) = (with_channel(1.0, 100), with_channel(3.0, 500));
+        let view = &OrbView::between(&before, &after).channels[0];
+        let rates = (view.received_per_s, view.delivered_per_s, view.lost_per_s);
+        assert_eq!(rates, (200.0, 400.0, 100.0));
+        assert_eq!((view.lost, view.evicted, view.consumers), (250, 1, 2));
+        let slow = &view.queues[1];
+        assert_eq!((slow.events_per_s, slow.lost_per_s), (200.0, 100.0));
+        assert_eq!((slow.lost, slow.queued), (250, 25));
     }
 
     #[test]

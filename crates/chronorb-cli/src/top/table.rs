@@ -5,7 +5,7 @@ use chronorb_orb::monitor::Strategy;
 use chronorb_orb::rtcorba::LaneOrder;
 use chronorb_rt::{Policy, Scheduling};
 
-use super::rates::{LaneView, OperationView, OrbView, ThreadView};
+use super::rates::{ChannelView, LaneView, OperationView, OrbView, ThreadView};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
 
 /// The space for the lines.
@@ -103,6 +103,10 @@ pub(super) fn lines(view: &OrbView, layout: Layout) -> Vec<Line> {
         lines.push(Line::default());
         lines.extend(operations(&view.operations, layout.width));
     }
+    if !view.channels.is_empty() {
+        lines.push(Line::default());
+        lines.extend(channels(&view.channels, layout.width));
+    }
     lines
 }
 
@@ -147,6 +151,58 @@ fn operations(operations: &[OperationView], width: usize) -> Vec<Line> {
         .chain(operations.iter().map(line))
         .collect()
 }
+
+/// Renders the event channels with the queues of their consumers, below the titles.
+fn channels(channels: &[ChannelView], width: usize) -> Vec<Line> {
+    let name = width
+        .saturating_sub(CHANNEL_FIXED)
+        .clamp(LEAST_CHANNEL, MOST_CHANNEL);
+    let titles = format!(
+        "{:<name$} {:>5} {:>5} {:>5} {:>6} {:>5} {:>5}",
+        "CHANNEL", "IN/S", "OUT/S", "QUEUE", "LOST/S", "LOST", "EVICT",
+    );
+    let wrong = |is: bool| if is { Look::Wrong } else { Look::Plain };
+    let waits = |queued: u64| if queued > 0 { Look::Waits } else { Look::Plain };
+    let losses = |line: Line, lost_per_s: f64, lost: u64| {
+        line.and(
+            wrong(lost_per_s > 0.0),
+            format!(" {:>6}", number(lost_per_s)),
+        )
+        .and(wrong(lost > 0), format!(" {:>5}", count(lost)))
+    };
+    let mut lines = vec![Line::of(Look::Title, titles)];
+    for it in channels {
+        let title = format!("{} ({} to {})", plain(&it.name), it.suppliers, it.consumers);
+        let rates = [it.received_per_s, it.delivered_per_s].map(number);
+        let queued = it.queues.iter().map(|queue| queue.queued).sum();
+        let line = Line::of(Look::Title, format!("{:<name$}", cut(&title, name)))
+            .and(Look::Plain, format!(" {:>5} {:>5}", rates[0], rates[1]))
+            .and(waits(queued), format!(" {:>5}", count(queued)));
+        let line = losses(line, it.lost_per_s, it.lost);
+        lines.push(line.and(wrong(it.evicted > 0), format!(" {:>5}", count(it.evicted))));
+        for queue in &it.queues {
+            let subscription = match queue.subscription.as_str() {
+                "" => "not connected",
+                _ if queue.is_suspended => "suspended",
+                subscription => subscription,
+            };
+            let title = format!("  {} {}", queue.number, plain(subscription));
+            let line = Line::of(Look::Plain, format!("{:<name$}", cut(&title, name)))
+                .and(
+                    Look::Plain,
+                    format!(" {:>5} {:>5}", "", number(queue.events_per_s)),
+                )
+                .and(waits(queue.queued), format!(" {:>5}", count(queue.queued)));
+            lines.push(losses(line, queue.lost_per_s, queue.lost));
+        }
+    }
+    lines
+}
+
+const LEAST_CHANNEL: usize = 16;
+const MOST_CHANNEL: usize = 40;
+/// Six columns with their gaps.
+const CHANNEL_FIXED: usize = 5 * 6 + 7;
 
 const LEAST_OPERATION: usize = "OPERATION".len();
 /// Ten columns of five characters with their gaps.
@@ -384,7 +440,7 @@ fn short(scheduling: Scheduling) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rates::tests::{lane, report, with_operation};
+    use super::super::rates::tests::{lane, report, with_channel, with_operation};
     use super::*;
 
     fn view() -> OrbView {
@@ -450,6 +506,29 @@ mod tests {
         );
         for width in [1, 70, 80] {
             for line in shown(&OrbView::between(&before, &after), width) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_channel_is_one_line_above_the_queues_of_its_consumers() {
+        let (before, after) = (with_channel(1.0, 100), with_channel(2.0, 2_100));
+        let view = OrbView::between(&before, &after);
+        let text = shown(&view, 80);
+        let at = text.iter().position(|line| line.starts_with("CHANNEL"));
+        let at = at.expect("there is a channel");
+        assert_eq!(
+            text[at..],
+            [
+                "CHANNEL                                   IN/S OUT/S QUEUE LOST/S  LOST EVICT",
+                "EventService (1 to 2)                     2000  4000   105   1000  1050     1",
+                "  3 1:20                                        2000     0      0     0",
+                "  4 not connected                               2000   105   1000  1050",
+            ]
+        );
+        for width in [1, 40, 80] {
+            for line in shown(&view, width) {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }

@@ -132,6 +132,38 @@ fn what_is_pushed_is_printed_by_those_that_subscribed() {
 }
 
 #[test]
+fn top_shows_the_queues_and_losses_of_a_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("monitor.sock");
+    let socket = socket.to_str().expect("UTF-8");
+    let channel = Channel::start(&["-ORBMonitor", socket]);
+    let tap = channel.tap(&["--filter", "1:20", "--count", "1"]);
+    let top = |options: &[&str]| {
+        let arguments = [&["top", socket, "--once", "--interval", "100"], options].concat();
+        let output = chronorb(Path::new("."), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let table = top(&[]);
+    assert!(table.contains("EventService (0 to 1) "), "{table}");
+    let object: Value = serde_json::from_str(&top(&["--json"])).expect("JSON");
+    let queue = &object["channels"][0]["queues"][0];
+    assert_eq!(
+        (&queue["subscription"], &queue["lost"]),
+        (&"1:20".into(), &0.into())
+    );
+    channel.push("20", "");
+    assert_eq!(tap.finish().0, Some(0));
+    let object: Value = serde_json::from_str(&top(&["--json"])).expect("JSON");
+    let shown = &object["channels"][0];
+    assert_eq!(
+        (&shown["consumers"], &shown["lost"]),
+        (&0.into(), &0.into())
+    );
+    channel.end();
+}
+
+#[test]
 fn a_group_is_printed_as_one_line_and_json_has_all_of_an_event() {
     let channel = Channel::start(&[]);
     let text = channel.tap(&["--filter", "20 + 21", "--count", "1"]);

@@ -46,6 +46,10 @@ pub enum PeerSystem {
     /// Cyclone DDS over UDP, without a broker.
     #[serde(rename = "cyclonedds")]
     CycloneDds,
+    /// zenoh between two peers over TCP, without a router.
+    Zenoh,
+    /// iceoryx2: shared memory, and an event that wakes the consumers.
+    Iceoryx2,
 }
 
 /// A system that takes no part.
@@ -83,13 +87,15 @@ pub struct PeerFigures {
 
 impl PeerSystem {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Chronorb,
         Self::OmniEvents,
         Self::Jacorb,
         Self::ChronorbCollocated,
         Self::CycloneDds,
+        Self::Zenoh,
         Self::ChronorbRing,
+        Self::Iceoryx2,
         Self::RawTcp,
         Self::RawRing,
     ];
@@ -106,29 +112,38 @@ impl PeerSystem {
             Self::OmniEvents => "omniEvents",
             Self::Jacorb => "JacORB's notification server",
             Self::CycloneDds => "Cyclone DDS",
+            Self::Zenoh => "zenoh",
+            Self::Iceoryx2 => "iceoryx2",
         }
     }
 
     /// The system of chronorb to which this one is compared: the one with as many hops. `None` for
-    /// those of chronorb and for raw transports.
+    /// those of chronorb, and for those that are a floor: raw transports and iceoryx2.
     pub(super) const fn rival(self) -> Option<Self> {
         match self {
             Self::OmniEvents | Self::Jacorb => Some(Self::Chronorb),
-            Self::CycloneDds => Some(Self::ChronorbCollocated),
+            Self::CycloneDds | Self::Zenoh => Some(Self::ChronorbCollocated),
             Self::Chronorb
             | Self::ChronorbCollocated
             | Self::ChronorbRing
+            | Self::Iceoryx2
             | Self::RawTcp
             | Self::RawRing => None,
         }
     }
 
-    /// The program of another system, and the packages that it needs.
+    /// The program of another system, and what it needs.
     const fn program(self) -> Option<(&'static str, &'static str)> {
+        const OMNIEVENTS: &str = "on Debian: apt-get install omnievents libomnievents-dev g++";
+        const JACORB: &str = "on Debian: apt-get install openjdk-17-jdk-headless maven";
+        const CYCLONE: &str = "on Debian: apt-get install cyclonedds-dev cyclonedds-tools g++";
+        const CARGO: &str = "they need cargo and packages of crates.io";
         match self {
-            Self::OmniEvents => Some(("omnievents", "omnievents libomnievents-dev g++")),
-            Self::Jacorb => Some(("jacorb", "openjdk-17-jdk-headless maven")),
-            Self::CycloneDds => Some(("cyclonedds", "cyclonedds-dev cyclonedds-tools g++")),
+            Self::OmniEvents => Some(("omnievents", OMNIEVENTS)),
+            Self::Jacorb => Some(("jacorb", JACORB)),
+            Self::CycloneDds => Some(("cyclonedds", CYCLONE)),
+            Self::Zenoh => Some(("zenoh", CARGO)),
+            Self::Iceoryx2 => Some(("iceoryx2", CARGO)),
             Self::Chronorb
             | Self::ChronorbCollocated
             | Self::ChronorbRing
@@ -249,12 +264,11 @@ impl Peer {
     /// Starts the channel of a system, if it has one. Returns the reason for which the system takes
     /// no part.
     fn start(system: PeerSystem) -> Result<Self, String> {
-        if let Some((program, packages)) = system.program()
+        if let Some((program, needs)) = system.program()
             && !folder().join(program).is_file()
         {
             return Err(format!(
-                "its programs are not built; on Debian: apt-get install {packages}; then make -C \
-                 interop/events"
+                "its programs are not built; {needs}; then make -C interop/events"
             ));
         }
         let mut peer = Self {

@@ -51,7 +51,7 @@ fn every_part_is_measured() {
         assert_eq!(row.latency.calls + row.missing, asked, "{row:?}");
     }
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 21);
+    assert_eq!(claims.len(), 22);
     let of = |words: &str| {
         let claim = claims.iter().find(|claim| claim.claim.contains(words));
         claim.expect("there is such a claim").verdict()

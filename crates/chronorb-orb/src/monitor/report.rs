@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "monitor-client")]
 use thiserror::Error;
 
+use super::channels::{ChannelSnapshot, QueueSnapshot};
 use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
@@ -59,6 +60,9 @@ pub struct Report {
     /// The measured operations; empty if the ORB measures none.
     #[cfg_attr(feature = "monitor-client", serde(default))]
     pub operations: Vec<OperationSnapshot>,
+    /// The event channels of the program.
+    #[cfg_attr(feature = "monitor-client", serde(default))]
+    pub channels: Vec<ChannelSnapshot>,
 }
 
 /// The way in which the threads of pools share the work.
@@ -145,6 +149,7 @@ impl Report {
                 .map(of_other)
                 .collect(),
             operations: snapshot.operations,
+            channels: core.channels.snapshots(),
         }
     }
 
@@ -191,6 +196,27 @@ object!(
     "pools" = pools,
     "other_threads" = other_threads,
     "operations" = operations,
+    "channels" = channels,
+);
+object!(
+    ChannelSnapshot:
+    "name" = name,
+    "received" = received,
+    "delivered" = delivered,
+    "lost" = lost,
+    "evicted" = evicted,
+    "suppliers" = suppliers,
+    "consumers" = consumers,
+    "queues" = queues,
+);
+object!(
+    QueueSnapshot:
+    "number" = number,
+    "subscription" = subscription,
+    "is_suspended" = is_suspended,
+    "events" = events,
+    "lost" = lost,
+    "queued" = queued,
 );
 object!(PoolSnapshot: "number" = number, "has_lanes" = has_lanes, "lanes" = lanes);
 object!(
@@ -442,6 +468,16 @@ mod tests {
                 }],
                 other_threads: activities.map(thread).into(),
                 operations: vec![operation(None), operation(Some(Duration::from_millis(3)))],
+                channels: vec![ChannelSnapshot {
+                    name: "EventService".to_owned(),
+                    received: 1,
+                    queues: vec![QueueSnapshot {
+                        subscription: "1:20".to_owned(),
+                        is_suspended: true,
+                        ..QueueSnapshot::default()
+                    }],
+                    ..ChannelSnapshot::default()
+                }],
             };
             let line = report.to_line();
             assert_eq!(Report::read(&line).expect("a report"), report, "{line}");

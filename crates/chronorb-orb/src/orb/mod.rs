@@ -21,7 +21,7 @@ use crate::core::{Core, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
 use crate::initial_references::ResolveError;
 #[cfg(feature = "monitor")]
-use crate::monitor::{Monitor, MonitorError};
+use crate::monitor::{ChannelSource, Monitor, MonitorError};
 use crate::object::Object;
 use crate::observe::Snapshot;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
@@ -292,6 +292,12 @@ impl Orb {
     #[cfg(feature = "monitor")]
     pub fn monitor(&self) -> Option<&Path> {
         self.core.monitor.get().map(Monitor::path)
+    }
+
+    /// Adds an event channel to the reports of the monitor, as long as its source lives.
+    #[cfg(feature = "monitor")]
+    pub fn monitor_channel(&self, source: std::sync::Weak<dyn ChannelSource>) {
+        self.core.channels.add(source);
     }
 
     /// The policies of this ORB, for calls of all threads.
