@@ -111,7 +111,7 @@ impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
     pub(crate) fn serve<B: Body + ?Sized>(&self, body: &mut B) -> Result<B::Output, UpcallError> {
         let Some(key) = ObjectKey::parse(self.key) else {
-            return Err(NO_SUCH_ADAPTER.into());
+            return Err(self.unregistered());
         };
         let mut reading = epoch::enter();
         let core = self.incoming.core;
@@ -290,6 +290,24 @@ impl Upcall<'_> {
             let waiting = Poa::clone(&poa);
             drop(poa);
             waiting.wait_until_open(self.thread.patience)?;
+        }
+    }
+
+    /// Returns the outcome for a plain name. While the root POA holds requests, the program may
+    /// still register the name, so the request waits with the others.
+    #[cold]
+    #[inline(never)]
+    fn unregistered(&self) -> UpcallError {
+        let core = self.incoming.core;
+        match core.poas.present_root() {
+            Some(root)
+                if self.thread.parks != Parks::No
+                    && root.is_held()
+                    && core.initial_references.registered(self.key).is_none() =>
+            {
+                UpcallError::Parked(root.place(), WaitCause::Held, self.propagated)
+            }
+            _ => NO_SUCH_ADAPTER.into(),
         }
     }
 

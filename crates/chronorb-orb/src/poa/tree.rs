@@ -149,10 +149,14 @@ impl Poa {
                 None => {
                     // The request is one for the parent's activator, and waits as such.
                     poa.manager().admit(self.core().config.hold_timeout)?;
-                    poa.activate_child(&name).map_err(|error| match error {
-                        FindPoaError::AdapterNonExistent => NO_SUCH_ADAPTER,
-                        FindPoaError::System(exception) => exception,
-                    })?
+                    // It may have been created meanwhile.
+                    match poa.child(&name) {
+                        Some(child) => child,
+                        None => poa.activate_child(&name).map_err(|error| match error {
+                            FindPoaError::AdapterNonExistent => NO_SUCH_ADAPTER,
+                            FindPoaError::System(exception) => exception,
+                        })?,
+                    }
                 }
             };
         }

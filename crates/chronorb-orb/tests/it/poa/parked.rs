@@ -85,6 +85,30 @@ fn one_thread_serves_others_while_requests_wait_for_a_holding_and_a_busy_poa() {
     }
 }
 
+#[test]
+fn a_request_waits_for_a_name_that_the_program_has_still_to_register() {
+    let s = one_thread(ThreadpoolStrategy::LeaderFollowers, |_| {});
+    let object = s.root.serve(named("late")).expect("it is new");
+    let profile = &object.ior().profiles[0];
+    let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("our own");
+    let by_name = |name: &str| {
+        let url = format!("corbaloc::127.0.0.1:{}/{name}", profile.port);
+        s.client.string_to_object(&url).expect("it is correct")
+    };
+    let (late, never) = (by_name("Late"), by_name("Never"));
+    s.root.manager().hold_requests(false).expect("it is active");
+    std::thread::scope(|threads| {
+        let asking = [&late, &never].map(|object| threads.spawn(move || ask(object)));
+        until("both wait", || waiting(&s) == 2);
+        let registered = s.server.register_initial_reference("Late", &object);
+        registered.expect("the name is free");
+        s.root.manager().activate().expect("it is not inactive");
+        let [late, never] = asking.map(|asking| asking.join().expect("no panic"));
+        assert_eq!(late, told("late"));
+        assert_eq!(never, Err(omg(Kind::ObjectNotExist, 2)));
+    });
+}
+
 /// Calls an operation in another thread, and returns when the request waits.
 fn leave<'s>(
     s: &'s Site,
