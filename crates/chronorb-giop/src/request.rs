@@ -250,8 +250,8 @@ impl<'a> RequestHeader<'a> {
     }
 }
 
-/// Reads the contexts of a request, in the byte order of this machine, in a loop of their own. Takes
-/// nothing of a malformed list, nor of one in several fragments.
+/// Reads the contexts of a request, in the byte order of this machine, in a loop of their own.
+/// Takes nothing of a malformed list, nor of one in several fragments.
 #[inline(always)]
 fn read_contexts_at_once<'a>(
     d: &mut Decoder<'a>,

@@ -165,8 +165,8 @@ fn measured_within(outcome: &SchedulingOutcome, bounds: &BoundFigures) -> Claim 
     let (jobs, above) = (sum(|row| row.jobs), sum(|row| row.above));
     let [late, unexplained] = [sum(|row| row.called_late), sum(|row| row.unexplained)];
     let measured = format!(
-        "{} of {} jobs above, {} of them by less than the disturbance, {late} by less than that and \
-         the lateness of their calls, {unexplained} by more",
+        "{} of {} jobs above, {} of them by less than the disturbance, {late} by less than that \
+         and the lateness of their calls, {unexplained} by more",
         units::count(above),
         units::count(jobs),
         units::count(above - late - unexplained),
