@@ -217,4 +217,4 @@ fn a_thread_is_lowered_at_the_end_of_the_budget_and_raised_after_the_operation()
 }
 
 /// Processor time in which the kernel ticks more than once, at its slowest.
-const MANY_TICKS: Duration = Duration::from_millis(50);
+const MANY_TICKS: Duration = Duration::from_millis(400);
