@@ -22,7 +22,7 @@ use crate::failure::system;
 pub trait OperationSource: Send + Sync + 'static {
     /// Returns the needs of an operation; `None` if no operation has this handle.
     ///
-    /// It is called while a client connects, and no lock is held then.
+    /// The channel calls this while a client connects, and holds no lock meanwhile.
     ///
     /// # Errors
     /// The exception that the client gets, as of a service that is not reached.

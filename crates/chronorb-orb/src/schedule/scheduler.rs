@@ -260,8 +260,8 @@ impl ServerScheduler {
     /// Returns the admission of sessions: of further clients that call operations of the schedule
     /// with periods and deadlines of their own, while its programs run.
     ///
-    /// It reads the schedule beside the lock file again, and analyses it. One process admits all
-    /// sessions, and keeps the result for that.
+    /// This call reads the schedule beside the lock file again, and analyses it. One process admits
+    /// all sessions of a schedule, and keeps the returned value for that.
     ///
     /// ```no_run
     /// use chronorb_orb::schedule::{ServerScheduler, SessionCall};
