@@ -153,6 +153,7 @@ impl RtCurrent {
 
     /// Replaces the constraint of the calls that this thread makes, for an activity that is
     /// released now.
+    #[cfg(feature = "schedule")]
     pub(crate) fn begin_activity(constraint: Option<TimeConstraint>) {
         let none = TimeConstraint::within(Duration::ZERO);
         let replaced = Constraint::from_now(constraint.unwrap_or(none));
