@@ -188,7 +188,8 @@ impl<B: Body> LaneQueue<B> {
     /// Waits until nothing is left to do. Returns whether that was before the deadline.
     pub(crate) fn flush(&self, deadline: Deadline) -> bool {
         let mut state = self.state.lock();
-        while !(state.is_asleep && state.ready.is_empty()) && !state.is_over {
+        let is_done = |state: &LaneState<B>| state.is_asleep && state.ready.is_empty();
+        while !is_done(&state) && !state.is_over {
             if deadline.has_passed() {
                 return false;
             }
