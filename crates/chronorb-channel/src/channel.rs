@@ -32,6 +32,7 @@ pub struct ChannelBuilder<B> {
     rules: Rules,
     most: usize,
     clock: Option<Arc<dyn Clock>>,
+    send_deferred: Option<fn()>,
     body: std::marker::PhantomData<fn(B)>,
 }
 
@@ -139,16 +140,25 @@ impl<B: Body> ChannelBuilder<B> {
         self
     }
 
+    /// Calls `send` on the thread of a lane before it waits, and after 64 deliveries at most. So
+    /// consumers of a lane can defer an event, to send it with those of others.
+    #[must_use]
+    pub fn send_deferred(mut self, send: fn()) -> Self {
+        self.send_deferred = Some(send);
+        self
+    }
+
     /// Makes the channel and starts the threads of its lanes.
     ///
     /// # Errors
     /// [`StartError`] with the lane whose thread cannot be started.
     pub fn start(self) -> Result<Channel<B>, StartError> {
         let lanes = self.lanes.clone();
-        let clock = self.clock.clone();
+        let (clock, send_deferred) = (self.clock.clone(), self.send_deferred);
         let channel = self.make(clock.unwrap_or_else(|| Arc::new(SystemClock)), false);
         for (lane, queue) in lanes.into_iter().zip(&channel.inner.lanes) {
-            let mut worker = LaneWorker::new(queue.clone(), channel.inner.clock.clone());
+            let clock = channel.inner.clock.clone();
+            let mut worker = LaneWorker::new(queue.clone(), clock, send_deferred);
             let mut thread = ThreadBuilder::new(lane.name.clone())
                 .scheduling(lane.scheduling)
                 .prefault_stack(true);
@@ -174,8 +184,10 @@ impl<B: Body> ChannelBuilder<B> {
     fn make(self, clock: Arc<dyn Clock>, is_manual: bool) -> Channel<B> {
         let queue = |_: &Lane| Arc::new(LaneQueue::new());
         let lanes: Box<[_]> = self.lanes.iter().map(queue).collect();
-        let worker =
-            |lane: &Arc<LaneQueue<B>>| PiMutex::new(LaneWorker::new(lane.clone(), clock.clone()));
+        let worker = |lane: &Arc<LaneQueue<B>>| {
+            let worker = LaneWorker::new(lane.clone(), clock.clone(), self.send_deferred);
+            PiMutex::new(worker)
+        };
         let manual = is_manual.then(|| lanes.iter().map(worker).collect());
         let inner = ChannelInner {
             plans: Plans::new(MAX_PLANS),
@@ -205,6 +217,7 @@ impl<B: Body> Channel<B> {
             rules: Rules::default(),
             most: 1 << 16,
             clock: None,
+            send_deferred: None,
             body: std::marker::PhantomData,
         }
     }

@@ -75,6 +75,10 @@ pub(crate) struct LaneWorker<B> {
     timers: BinaryHeap<Reverse<Due<B>>>,
     /// The number of timers at which those of ended subscriptions are removed.
     purge_at: usize,
+    /// Sends what consumers have deferred.
+    send_deferred: Option<fn()>,
+    /// The deliveries since then.
+    deliveries: u32,
 }
 
 impl<B: Body> LaneQueue<B> {
@@ -176,12 +180,18 @@ impl<B: Body> LaneQueue<B> {
 }
 
 impl<B: Body> LaneWorker<B> {
-    pub(crate) fn new(queue: Arc<LaneQueue<B>>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(
+        queue: Arc<LaneQueue<B>>,
+        clock: Arc<dyn Clock>,
+        send_deferred: Option<fn()>,
+    ) -> Self {
         Self {
             queue,
             clock,
             timers: BinaryHeap::new(),
             purge_at: PURGE_LEAST,
+            send_deferred,
+            deliveries: 0,
         }
     }
 
@@ -212,7 +222,16 @@ impl<B: Body> LaneWorker<B> {
 
     /// Fires the first timer that is due, or else serves the subscription whose turn it is.
     fn step(&mut self) -> Step {
+        if self.deliveries >= DEFERRED_MOST {
+            self.send_deferred();
+        }
         let mut state = self.queue.state.lock();
+        if self.deliveries > 0 && (state.is_over || state.ready.is_empty()) {
+            // A timer that is due waits no longer than for a delivery.
+            drop(state);
+            self.send_deferred();
+            return Step::Worked;
+        }
         if state.is_over {
             return Step::Over;
         }
@@ -250,6 +269,7 @@ impl<B: Body> LaneWorker<B> {
             return Step::Idle { seen, due };
         };
         drop(state);
+        self.count_delivery();
         let member = turn.member;
         match member.serve(&*self.clock) {
             TurnEnd::More if member.mailbox().is_some_and(|it| it.call()) => {
@@ -270,6 +290,7 @@ impl<B: Body> LaneWorker<B> {
         };
         match work {
             TimedWork::Timers(binding) => {
+                self.count_delivery();
                 if let Some(time) = binding.expire(&*self.clock) {
                     let work = TimedWork::Timers(binding);
                     self.timers.push(Reverse(Due { time, work }));
@@ -278,10 +299,24 @@ impl<B: Body> LaneWorker<B> {
             TimedWork::Turn(member) => self.queue.notify(&member),
         }
     }
+
+    /// Counts a delivery after which something may be deferred.
+    fn count_delivery(&mut self) {
+        self.deliveries += u32::from(self.send_deferred.is_some());
+    }
+
+    fn send_deferred(&mut self) {
+        self.deliveries = 0;
+        if let Some(send) = self.send_deferred {
+            send();
+        }
+    }
 }
 
 /// The number of timers below which those of ended subscriptions stay.
 const PURGE_LEAST: usize = 64;
+/// The most deliveries before what consumers have deferred is sent.
+const DEFERRED_MOST: u32 = 64;
 
 impl<B: Body> TimedWork<B> {
     fn is_live(&self) -> bool {

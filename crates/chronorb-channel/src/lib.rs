@@ -86,6 +86,7 @@ pub use chronorb_events::{Event, Filter, Header, Overflow};
 pub use clock::{Clock, SystemClock};
 pub use consumer::{Body, Consumer};
 pub use error::{StartError, SubscribeError};
+pub use gate::{PushGate, PushGuard};
 pub use member::SubscriptionStatus;
 pub use stream::{Delivery, DeliveryRef, EventStream};
 pub use subscription::{Subscription, SubscriptionBuilder, Waker};

@@ -8,12 +8,13 @@ use chronorb::data::AnyBuf;
 use chronorb::outbox::{Delivery, Outbox, OutboxLimits, OutboxOverflow, OutboxThread};
 use chronorb::rtcorba::{ClientPolicy, SetOverride};
 use chronorb::{EncodedBody, Operation, SystemException, SystemExceptionKind};
-use chronorb_channel::{Consumer, Subscription, Waker};
+use chronorb_channel::{Consumer, PushGate, Subscription, Waker};
 use chronorb_events::{EVENTS_LOST, Event};
 use chronorb_rt::PiMutex;
 
 use crate::admission::ConsumerLoad;
 use crate::event::{Body, encode, event_with, view_of};
+use crate::fan_out::{self, FanOutPlace, SharingConsumer};
 use crate::idl::rtec_event_comm::{self as wire, PushConsumer};
 use crate::options::{PeerPolicy, QueueOptions};
 
@@ -23,6 +24,8 @@ pub(crate) struct ConsumerRecord {
     pub(crate) made: u64,
     /// The queue that it has stated.
     pub(crate) queue: Option<ConsumerQueue>,
+    /// The object that takes its events.
+    pub(crate) fan_out: Option<FanOutPlace>,
     /// The time that was missing for its last connection, as text.
     pub(crate) shortfall: String,
     pub(crate) connection: Option<ConsumerConnection>,
@@ -77,6 +80,10 @@ pub(crate) struct OutboxSource {
 pub(crate) struct RemoteConsumer {
     number: u64,
     reference: PushConsumer,
+    /// The object that takes its events, without an outbox.
+    fan_out: Option<FanOutPlace>,
+    /// Closed at the end, for events that were deferred.
+    pub(crate) gate: PushGate,
     link: PiMutex<Link>,
     outboxes: Option<OutboxSource>,
     /// Lets the lane serve the consumer again. Set once it has subscribed.
@@ -111,7 +118,7 @@ impl RemoteConsumer {
         number: u64,
         reference: &PushConsumer,
         peers: &PeerPolicy,
-        outboxes: Option<OutboxSource>,
+        (outboxes, fan_out): (Option<OutboxSource>, Option<FanOutPlace>),
         tells_losses: bool,
         owner: Weak<dyn ConsumerOwner>,
     ) -> Result<Arc<Self>, SystemException> {
@@ -128,6 +135,8 @@ impl RemoteConsumer {
         };
         let this = Arc::new(Self {
             number,
+            fan_out: fan_out.filter(|_| outboxes.is_none()),
+            gate: PushGate::default(),
             link: PiMutex::new(link),
             outboxes,
             waker: OnceLock::new(),
@@ -284,11 +293,22 @@ impl RemoteConsumer {
     }
 
     fn call(&self, set: &[Event<Body>]) -> Result<(), SystemException> {
+        if let Some(place) = &self.fan_out {
+            return place.target.push(&[place.member], set);
+        }
         if let [event] = set {
             return self.reference.push(&[view_of(event)]);
         }
         let views: Vec<wire::Event<'_>> = set.iter().map(view_of).collect();
         self.reference.push(&views)
+    }
+
+    /// Pushes a set at once.
+    fn push_now(&self, set: &[Event<Body>]) {
+        self.tell_losses();
+        if let Err(cause) = self.send(set) {
+            self.push_failed(set.len() as u64, cause);
+        }
     }
 
     /// Counts events as lost that were pushed.
@@ -311,17 +331,31 @@ impl RemoteConsumer {
     }
 }
 
+impl SharingConsumer for RemoteConsumer {
+    fn gate(&self) -> &PushGate {
+        &self.gate
+    }
+
+    fn push_failed(&self, events: u64, cause: SystemException) {
+        self.lose(events);
+        if cause != NO_ROOM && cause != NO_LINK {
+            self.failed(cause);
+        }
+    }
+}
+
 /// The subscription's part of a consumer.
 pub(crate) struct ConsumerHandle(pub(crate) Arc<RemoteConsumer>);
 
 impl Consumer<Body> for ConsumerHandle {
     fn push(&self, set: &[Event<Body>]) {
-        let this = &*self.0;
-        this.tell_losses();
-        if let Err(cause) = this.send(set) {
-            this.lose(set.len() as u64);
-            if cause != NO_ROOM && cause != NO_LINK {
-                this.failed(cause);
+        let has_losses = self.0.untold.load(Ordering::Relaxed) > 0;
+        match (&self.0.fan_out, set) {
+            (Some(place), [event]) if !has_losses => fan_out::defer(self.0.clone(), place, event),
+            _ => {
+                // What was deferred neither waits for this push, nor comes after it.
+                fan_out::send_deferred();
+                self.0.push_now(set);
             }
         }
     }
@@ -336,6 +370,7 @@ impl Consumer<Body> for ConsumerHandle {
     }
 
     fn lost(&self, number: u64) {
+        fan_out::send_deferred();
         self.0.untold.fetch_add(number, Ordering::Relaxed);
         self.0.tell_losses();
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use chronorb::data::{Any, AnyBuf};
 use chronorb::{BodyForm, EncodedBody, SystemException};
-use chronorb_events::{Entry, Event, Header};
+use chronorb_events::{EVENTS_LOST, Entry, Event, Header};
 
 use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, RtecEventDataBuf};
 
@@ -23,6 +23,12 @@ struct EventBody {
 }
 
 impl Body {
+    /// Returns whether both are of one event of a supplier.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let both = self.0.as_ref().zip(other.0.as_ref());
+        both.is_some_and(|(this, other)| Arc::ptr_eq(this, other))
+    }
+
     /// Returns the argument of a push of the event that carries it. It is encoded once for all
     /// consumers with the same form of text.
     pub(crate) fn encoded(
@@ -129,6 +135,13 @@ pub(crate) fn encode(set: &[Event<Body>], form: BodyForm) -> Result<EncodedBody,
     let mut body = EncodedBody::in_form(form);
     body.renew(&|e| e.write_seq(&views))?;
     Ok(body)
+}
+
+/// Returns the number of events that are told as lost.
+pub(crate) fn lost_in_channel(set: wire::EventSet<'_>) -> Option<u64> {
+    let [event] = set else { return None };
+    let is_loss = event.header.source == 0 && event.header.r#type == EVENTS_LOST;
+    is_loss.then(|| event.data.any_value.extract().ok())?
 }
 
 /// Returns the data of an event without any.

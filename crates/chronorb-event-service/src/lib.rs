@@ -46,6 +46,10 @@
 //! of the channel. It writes each event once, however many cursors read it, and makes no system
 //! call but one to wake readers that sleep.
 //!
+//! # Consumers that share messages
+//! The consumers of a [`ConsumerGroup`] have subscriptions of their own, and share the messages
+//! that several of them get: the channel sends an event once for all of them.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
@@ -65,21 +69,28 @@ mod admission;
 mod consumer;
 mod event;
 mod failure;
+mod fan_out;
+mod group;
 pub mod idl;
+mod local;
 mod observers;
 mod options;
 mod ring;
 mod servants;
 mod service;
 mod state;
+mod subscribe;
 mod supplier;
 mod threads;
 
 pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
 pub use chronorb_events::{Filter, Limits, Notation, Overflow, Rules};
+pub use group::{ConsumerGroup, ConsumerOptions, GroupCallback, GroupConsumer};
+pub use local::LocalSupplier;
 pub use options::{
     ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, QueueOptions, UnpublishedPolicy,
 };
 pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions, RingStatus};
 pub use service::{EventServer, EventService, ServeError, keep_order};
+pub use subscribe::ConnectError;

@@ -21,18 +21,17 @@ use chronorb::transport::shm::fan_out::{
 };
 use chronorb::{BodyForm, Call, EncodedBody, SystemException};
 use chronorb_cdr::{CharSet, Decoder, Endian, TextForm, WideForm};
-use chronorb_events::{EVENTS_LOST, Filter, write_entries};
+use chronorb_events::{EVENTS_LOST, Filter};
 use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder};
 use thiserror::Error;
 
-use crate::event::{empty_data, wire_header};
-use crate::idl::chronorb_events::{QueueQOS, QueuedProxyPushSupplier, SetQueueError};
-use crate::idl::rtec_event_channel_admin::{
-    ConnectPushConsumerError, ConsumerQOS, Dependency, EventChannel, ProxyPushSupplier,
-};
+use crate::event::{empty_data, lost_in_channel, wire_header};
+use crate::idl::chronorb_events::QueueQOS;
+use crate::idl::rtec_event_channel_admin::{EventChannel, ProxyPushSupplier};
 use crate::idl::rtec_event_comm::{
-    Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
+    Event, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
 };
+use crate::subscribe::{ConnectError, connect, proxy_for};
 
 /// A ring with the events of a subscription. Dropping it ends the subscription and the ring.
 ///
@@ -188,7 +187,7 @@ impl EventRing {
             is_over: AtomicBool::new(false),
         });
         let listener = UnixListener::bind(path)?;
-        let proxy = proxy_for(channel, options).inspect_err(|_| {
+        let proxy = proxy_for(channel, options.queue.as_ref()).inspect_err(|_| {
             let _ = fs::remove_file(path);
         })?;
         let skeleton = PushConsumerSkeleton::from_arc(shared.clone());
@@ -211,28 +210,8 @@ impl EventRing {
         };
         let thread = ThreadBuilder::new("events.ring").spawn(move || accepting.run())?;
         this.acceptor = Some(thread);
-        let dependencies = write_entries(filter).into_iter().map(|entry| {
-            let header = EventHeader {
-                creation_time: entry.time,
-                ..wire_header(entry.source, entry.event_type)
-            };
-            let data = empty_data();
-            Dependency {
-                event: Event { header, data },
-                rt_info: 0,
-            }
-        });
-        let dependencies: Vec<_> = dependencies.collect();
-        let qos = ConsumerQOS {
-            dependencies: &dependencies,
-            is_gateway: false,
-        };
         let consumer = PushConsumer::unchecked_narrow(&object);
-        let connected = this.proxy.connect_push_consumer(Some(&consumer), &qos);
-        connected.map_err(|error| match error {
-            ConnectPushConsumerError::System(exception) => exception.into(),
-            error => RingError::Refused(error.to_string()),
-        })?;
+        connect(&this.proxy, &consumer, filter, 0)?;
         Ok(this)
     }
 
@@ -247,24 +226,15 @@ impl EventRing {
     }
 }
 
-/// Obtains a proxy with the queue of the options.
-fn proxy_for(
-    channel: &EventChannel,
-    options: &RingOptions,
-) -> Result<ProxyPushSupplier, RingError> {
-    let nil = || RingError::Refused("it has no proxies".to_owned());
-    let admin = channel.for_consumers()?.ok_or_else(nil)?;
-    let proxy = admin.obtain_push_supplier()?.ok_or_else(nil)?;
-    if let Some(queue) = &options.queue {
-        let queued = QueuedProxyPushSupplier::narrow(proxy.as_object())?;
-        let none = || RingError::Refused("it has no queues".to_owned());
-        let set = queued.ok_or_else(none)?.set_queue(queue);
-        set.map_err(|error| match error {
-            SetQueueError::System(exception) => exception.into(),
-            error => RingError::Refused(error.to_string()),
-        })?;
+impl From<ConnectError> for RingError {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Channel(exception) => Self::Channel(exception),
+            ConnectError::Refused(reason) => Self::Refused(reason),
+            ConnectError::Activate(error) => Self::Activate(error),
+            ConnectError::Reference(error) => Self::Reference(error),
+        }
     }
-    Ok(proxy)
 }
 
 impl Drop for EventRing {
@@ -471,13 +441,6 @@ fn copied(reader: &mut Reader, room: &mut Vec<u8>) -> Result<Option<RingItem>, F
         }
         Reading::Lost(number) => RingItem::Lost(number),
     }))
-}
-
-/// Returns the number of events that are told as lost.
-fn lost_in_channel(set: EventSet<'_>) -> Option<u64> {
-    let [event] = set else { return None };
-    let is_loss = event.header.source == 0 && event.header.r#type == EVENTS_LOST;
-    is_loss.then(|| event.data.any_value.extract().ok())?
 }
 
 /// The form of text in a ring: that of [`BodyForm::default`].

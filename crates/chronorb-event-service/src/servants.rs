@@ -11,9 +11,9 @@ use chronorb_events::Overflow;
 use crate::consumer::ConsumerQueue;
 use crate::failure::{BAD_PARAM, GONE};
 use crate::idl::chronorb_events::{
-    ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannelOwnedServant, OverflowPolicy,
-    QueueQOS, QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton, SetQueueError,
-    SupplierStatistics,
+    ChannelStatisticsBuf, ConsumerStatisticsBuf, FanOutConsumer, MonitoredChannelOwnedServant,
+    OverflowPolicy, QueueQOS, QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton,
+    SetFanOutError, SetQueueError, SupplierStatistics,
 };
 use crate::idl::rtec_event_channel_admin::event_channel::{CantAppendObserver, CantRemoveObserver};
 use crate::idl::rtec_event_channel_admin::{
@@ -251,6 +251,19 @@ impl QueuedProxyPushSupplierOwnedServant for ConsumerProxy {
             tells_losses: qos.tells_losses,
         };
         let set = self.channel.set_queue(self.number, queue);
+        set.map_err(|failure| match failure {
+            ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
+            ConnectFailure::System(exception) => exception.into(),
+        })
+    }
+
+    fn set_fan_out(
+        &self,
+        _: &Call<'_>,
+        target: Option<&FanOutConsumer>,
+        member: u32,
+    ) -> Result<(), SetFanOutError> {
+        let set = self.channel.set_fan_out(self.number, target, member);
         set.map_err(|failure| match failure {
             ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
             ConnectFailure::System(exception) => exception.into(),

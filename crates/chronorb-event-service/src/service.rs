@@ -17,8 +17,12 @@ use thiserror::Error;
 
 use crate::admission::{Admission, AdmissionPolicy, OperationSource};
 use crate::event::Body;
+use crate::fan_out::send_deferred;
 use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannelSkeleton};
-use crate::idl::rtec_event_channel_admin::{ConsumerAdminSkeleton, SupplierAdminSkeleton};
+use crate::idl::rtec_event_channel_admin::{
+    ConsumerAdminSkeleton, SupplierAdminSkeleton, SupplierQOS,
+};
+use crate::local::LocalSupplier;
 use crate::options::{ChannelOptions, LaneOptions};
 use crate::servants::{AdminServant, ChannelServant};
 use crate::state::{
@@ -164,7 +168,8 @@ impl EventServer {
         let mut builder = chronorb_channel::Channel::<Body>::builder()
             .limits(self.options.limits.subscription)
             .rules(self.options.rules)
-            .subscriptions(self.options.limits.consumers);
+            .subscriptions(self.options.limits.consumers)
+            .send_deferred(send_deferred);
         for index in 0..lanes.len() {
             builder = builder.lane(Lane::new(lane_name(index)));
         }
@@ -294,6 +299,16 @@ impl EventService {
     #[must_use]
     pub fn statistics(&self) -> ChannelStatisticsBuf {
         self.channel.statistics()
+    }
+
+    /// Connects a supplier of this process.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` for too many publications; `IMP_LIMIT` with as many suppliers as the channel may
+    /// have; `NO_RESOURCES` if it is not [admitted](EventServer::admission); `OBJECT_NOT_EXIST` if
+    /// the channel is destroyed.
+    pub fn supplier(&self, qos: &SupplierQOS<'_>) -> Result<LocalSupplier, SystemException> {
+        LocalSupplier::connect(&self.channel, qos)
     }
 
     /// Fires the timers that are due, by the clock of the channel. Returns the time at which the

@@ -12,7 +12,7 @@ use chronorb::{SystemException, SystemExceptionKind};
 use chronorb_channel::{Budget, Clock, SubscribeError, Subscription};
 use chronorb_events::{FIRST_USER_TYPE, Filter, read_entries};
 use chronorb_rt::log::{self, Level, Limit};
-use chronorb_rt::{Gate, PiMutex};
+use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_sched::Transaction;
 
 use crate::admission::{
@@ -24,7 +24,8 @@ use crate::consumer::{
 };
 use crate::event::{Body, entry_of, event_of, header_of};
 use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
-use crate::idl::chronorb_events::ConsumerStatisticsBuf;
+use crate::fan_out::{self, FanOutPlace, FanOuts};
+use crate::idl::chronorb_events::{ConsumerStatisticsBuf, FanOutConsumer};
 use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
 use crate::observers::{Observers, Update};
@@ -44,6 +45,7 @@ pub(crate) struct Channel {
     /// The threads of the outboxes of each lane. There are none if consumers have no outboxes.
     outboxes: Box<[OutboxThread]>,
     pub(crate) clients: PiMutex<Clients>,
+    fan_outs: FanOuts,
     pub(crate) observers: Observers,
     /// Advances when a consumer has no outbox, when one is to be told its end, and at the end.
     pub(crate) links: Gate,
@@ -159,6 +161,7 @@ impl Channel {
             events,
             outboxes,
             clients: PiMutex::default(),
+            fan_outs: FanOuts::default(),
             observers: Observers::default(),
             links: Gate::new(0),
             farewells: PiMutex::default(),
@@ -180,6 +183,7 @@ impl Channel {
         let record = ConsumerRecord {
             made: self.clock.now(),
             queue: None,
+            fan_out: None,
             shortfall: String::new(),
             connection: None,
         };
@@ -227,6 +231,25 @@ impl Channel {
         Ok(())
     }
 
+    /// Sets the object that takes the events of a consumer that is not connected yet.
+    pub(crate) fn set_fan_out(
+        &self,
+        number: u64,
+        target: Option<&FanOutConsumer>,
+        member: u32,
+    ) -> Result<(), ConnectFailure> {
+        let target = target.ok_or(BAD_PARAM)?;
+        let orb = self.poas.channel.orb();
+        let target = self.fan_outs.of(&orb, target, &self.options.peers)?;
+        let mut clients = self.clients.lock();
+        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
+        if record.connection.is_some() {
+            return Err(ConnectFailure::AlreadyConnected);
+        }
+        record.fan_out = Some(FanOutPlace { target, member });
+        Ok(())
+    }
+
     pub(crate) fn connect_consumer(
         &self,
         number: u64,
@@ -241,9 +264,9 @@ impl Channel {
             if is_taken {
                 return Err(ConnectFailure::AlreadyConnected);
             }
-            Ok(record.queue)
+            Ok((record.queue, record.fan_out.clone()))
         };
-        let queue = record(&self.clients.lock())?;
+        let (queue, fan_out) = record(&self.clients.lock())?;
         let needs = self.needs_of(qos)?;
         let (lane, subpriority) = match &needs {
             // In the channel lower ones are more urgent.
@@ -269,7 +292,9 @@ impl Channel {
         let tells_losses = queue.is_some_and(|queue| queue.tells_losses);
         // Waits for the consumer, so nothing is locked.
         let peers = &self.options.peers;
-        let consumer = RemoteConsumer::new(number, consumer, peers, outboxes, tells_losses, owner)?;
+        // A shared message would count for the budget of one of its consumers.
+        let way = (outboxes, fan_out.filter(|_| place.budget.is_none()));
+        let consumer = RemoteConsumer::new(number, consumer, peers, way, tells_losses, owner)?;
         let handle = ConsumerHandle(consumer.clone());
 
         let mut clients = self.clients.lock();
@@ -489,6 +514,7 @@ impl Channel {
             }
             self.events.push(&event_of(event));
         }
+        fan_out::send_deferred();
         supplier.count(events.len(), unpublished);
         let received = events.len() as u64;
         self.totals.received.fetch_add(received, Ordering::Relaxed);
@@ -549,7 +575,11 @@ impl Channel {
             ..
         } = connection;
         let counts = counts(&subscription, &consumer);
+        let deadline = Deadline::after(PATIENCE);
         subscription.disconnect_within(PATIENCE);
+        // What is deferred was pushed before, for the subscription.
+        consumer.gate.close();
+        consumer.gate.wait(deadline);
         let totals = &self.totals;
         totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
         totals.events.fetch_add(counts.events, Ordering::Relaxed);

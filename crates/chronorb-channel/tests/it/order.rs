@@ -1,11 +1,12 @@
 //! The order of deliveries.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use chronorb_channel::{Event, Filter};
+use chronorb_channel::{Channel, Event, Filter, Lane, Overflow};
 use chronorb_rt::PiMutex;
 
-use crate::support::{Notes, stepped};
+use crate::support::{Notes, TestClock, stepped};
 
 #[test]
 fn a_lane_serves_by_subpriority_and_then_by_age() {
@@ -102,4 +103,35 @@ fn a_consumer_may_push() {
     channel.step(0);
     assert_eq!(direct.types(), [21, 20, 22], "the chain is the older one");
     assert_eq!(lane.types(), [20, 21, 22]);
+}
+
+thread_local! {
+    /// The deliveries that are deferred, and the greatest number of them that was sent.
+    static DEFERRED: Cell<u32> = const { Cell::new(0) };
+    static MOST: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn a_lane_sends_what_is_deferred_before_it_waits() {
+    fn send() {
+        MOST.set(MOST.get().max(DEFERRED.take()));
+    }
+    let builder = Channel::builder().lane(Lane::new("steps"));
+    let channel = builder
+        .send_deferred(send)
+        .without_threads(Arc::new(TestClock::default()));
+    let defer = |_: &[Event<u64>]| DEFERRED.set(DEFERRED.get() + 1);
+    let subscription = channel
+        .subscribe(Filter::Everything)
+        .queue(200, Overflow::DropOldest);
+    let subscription = subscription.call_on(0, defer).expect("it is a lane");
+    for (pushed, most) in [(1, 1), (10, 10), (200, 64)] {
+        for _ in 0..pushed {
+            channel.push(&Event::new(1, 20, 0));
+        }
+        channel.step(0);
+        assert_eq!(DEFERRED.get(), 0);
+        assert_eq!(MOST.take(), most);
+    }
+    assert_eq!(subscription.status().events, 211);
 }

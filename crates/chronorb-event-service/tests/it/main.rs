@@ -3,6 +3,7 @@
 mod admission;
 mod correlation;
 mod filters;
+mod groups;
 mod lifecycle;
 #[path = "../../../chronorb-events/tests/it/model.rs"]
 mod model;

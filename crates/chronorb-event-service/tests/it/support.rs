@@ -24,7 +24,8 @@ use chronorb_event_service::idl::rtec_event_comm::{
     PushSupplier, PushSupplierOwnedServant, PushSupplierSkeleton, RtecEventData,
 };
 use chronorb_event_service::{
-    ChannelOptions, Clock, EventServer, EventService, LaneOptions, PeerPolicy, Rules, keep_order,
+    ChannelOptions, Clock, ConsumerGroup, ConsumerOptions, EventServer, EventService,
+    GroupCallback, GroupConsumer, LaneOptions, PeerPolicy, Rules, keep_order,
 };
 use chronorb_events::{Entry, Filter, write_entries};
 use chronorb_rt::{Deadline, Gate, PiMutex};
@@ -45,11 +46,16 @@ pub(crate) enum Clients {
     Collocated,
     /// In another ORB, reached over TCP.
     Remote,
+    /// In another ORB, with a group of consumers.
+    Grouped,
 }
 
-/// Runs a test for both places of the clients.
+/// The places of the clients.
+pub(crate) const PLACES: [Clients; 3] = [Clients::Collocated, Clients::Remote, Clients::Grouped];
+
+/// Runs a test for all places of the clients.
 pub(crate) fn everywhere(test: impl Fn(Fixture)) {
-    for clients in [Clients::Collocated, Clients::Remote] {
+    for clients in PLACES {
         for options in dispatchings() {
             test(Fixture::new(clients, options));
         }
@@ -70,9 +76,9 @@ pub(crate) fn dispatchings() -> [ChannelOptions; 3] {
     [ChannelOptions::default(), lanes, outboxes]
 }
 
-/// Runs a test for both places of the clients and both rules of correlation.
+/// Runs a test for all places of the clients and both rules of correlation.
 pub(crate) fn everywhere_by(test: impl Fn(Fixture, Rules)) {
-    for clients in [Clients::Collocated, Clients::Remote] {
+    for clients in PLACES {
         for rules in [Rules::Corrected, Rules::Tao] {
             for options in dispatchings() {
                 test(
@@ -101,6 +107,10 @@ pub(crate) struct Fixture {
     pub(crate) channel: EventChannel,
     clock: TestClock,
     pushed: AtomicU64,
+    /// The group of consumers, if they have one.
+    group: Option<ConsumerGroup>,
+    /// The consumers of the group.
+    grouped: PiMutex<Vec<GroupConsumer>>,
 }
 
 impl Fixture {
@@ -125,7 +135,7 @@ impl Fixture {
         let server = orb();
         let client = match clients {
             Clients::Collocated => server.clone(),
-            Clients::Remote => orb(),
+            Clients::Remote | Clients::Grouped => orb(),
         };
         let clock = TestClock::default();
         let poa = server.root_poa().unwrap();
@@ -135,8 +145,14 @@ impl Fixture {
         client.root_poa().unwrap().manager().activate().unwrap();
         let text = server.object_to_string(service.channel());
         let object = client.string_to_object(&text).unwrap();
+        let channel = EventChannel::narrow(&object).unwrap().unwrap();
+        let poa = client.root_poa().unwrap();
+        let group = (clients == Clients::Grouped)
+            .then(|| ConsumerGroup::open(&poa, &channel).expect("a new group"));
         Self {
-            channel: EventChannel::narrow(&object).unwrap().unwrap(),
+            channel,
+            group,
+            grouped: PiMutex::default(),
             server,
             client,
             service,
@@ -169,6 +185,21 @@ impl Fixture {
 
     /// Connects a consumer with a filter.
     pub(crate) fn subscribe(&self, filter: &Filter) -> TestConsumer {
+        if let Some(group) = &self.group {
+            let recorder = Arc::new(Recorder::default());
+            let callback = GroupRecorder(recorder.clone());
+            let grouped = group.subscribe(filter, &ConsumerOptions::default(), callback);
+            let grouped = grouped.unwrap();
+            let (proxy, consumer) = (grouped.proxy().clone(), grouped.object().clone());
+            self.grouped.lock().push(grouped);
+            let number = self.service.statistics().consumers.last().unwrap().number;
+            return TestConsumer {
+                proxy,
+                number,
+                recorder,
+                consumer,
+            };
+        }
         let (proxy, number) = self.proxy_supplier();
         let (recorder, consumer) = self.recorder();
         connect(&proxy, Some(&consumer), &write_entries(filter)).unwrap();
@@ -255,6 +286,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
+        self.grouped.lock().clear();
         self.client.shutdown(true).unwrap();
         self.server.shutdown(true).unwrap();
     }
@@ -384,20 +416,37 @@ impl Recorder {
         self.sets.wait_for(least)
     }
 
+    fn record(&self, set: EventSet<'_>) {
+        let of = |event: &Event<'_>| (event.header.source, event.header.r#type);
+        for event in set {
+            let data = event.data.to_owned();
+            self.payloads.add((data.payload, data.any_value));
+        }
+        self.sets.add(set.iter().map(of).collect());
+    }
+
     /// Returns the payloads and anys of all events.
     pub(crate) fn payloads(&self) -> Vec<(Vec<u8>, AnyBuf)> {
         self.payloads.wait_for(0)
     }
 }
 
+/// A recorder as a consumer of a group.
+struct GroupRecorder(Arc<Recorder>);
+
+impl GroupCallback for GroupRecorder {
+    fn push(&self, events: EventSet<'_>) {
+        self.0.record(events);
+    }
+
+    fn disconnected(&self) {
+        self.0.disconnections.count();
+    }
+}
+
 impl PushConsumerOwnedServant for Recorder {
     fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
-        let of = |event: &Event<'_>| (event.header.source, event.header.r#type);
-        for event in data {
-            let data = event.data.to_owned();
-            self.payloads.add((data.payload, data.any_value));
-        }
-        self.sets.add(data.iter().map(of).collect());
+        self.record(data);
         Ok(())
     }
 

@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_event_service::{EventRingReader, RingDelivery, RingError};
+use chronorb_event_service::idl::rtec_event_comm::EventSet;
+use chronorb_event_service::{ConsumerOptions, EventRingReader, Filter, RingDelivery, RingError};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, sleep_until};
 use chronorb_transport::shm::fan_out::{FanOutError, FanOutOptions, Publisher, Reader, Reading};
 use serde::{Deserialize, Serialize};
 
 use super::PATIENCE;
 use super::peers::{PeerSystem, WARM_UP};
-use super::site::{ChannelOrder, Client, Receiver, ServedChannel, push_now};
+use super::site::{ChannelOrder, Client, Receiver, ServedChannel, made_now, push_now};
 use crate::error::LabError;
 use crate::process::{self, Begin, Parent, Ready};
 
@@ -158,24 +159,28 @@ fn supply(parent: &Parent, address: &str, pace: &Pace) -> Result<(), LabError> {
 fn supply_collocated(parent: &Parent, pace: &Pace) -> Result<(), LabError> {
     let served = ServedChannel::serve(&ChannelOrder::default())?;
     let reference = served.reference();
-    let client = Client::of(&served)?;
-    let supplier = client.supplier(TYPE)?;
+    let supplier = served.supplier(TYPE)?;
     process::tell(&reference)?;
     let Begin {} = parent.hear()?;
-    pace.run(|_| push_now(&supplier, TYPE, &[7; PAYLOAD]))?;
+    pace.run(|_| {
+        supplier.push(&[made_now(TYPE, &[7; PAYLOAD])]);
+        Ok(())
+    })?;
     parent.conclude(&Ready {})?;
-    drop(served);
-    // It shuts down the ORB.
-    drop(client);
-    Ok(())
+    drop(supplier);
+    served.end()
 }
 
 fn consume(parent: &Parent, address: &str, consumers: u32, events: u32) -> Result<(), LabError> {
     let client = Client::start(address, None)?;
+    let group = client.group()?;
+    let (filter, options) = (Filter::of_type(TYPE), ConsumerOptions::default());
     let receivers = (0..consumers).map(|_| {
         let receiver = Receiver::timed(WARM_UP + events);
-        let proxy = client.subscribe(TYPE, 0, &receiver)?;
-        Ok((receiver, proxy))
+        let taking = receiver.clone();
+        let take = move |events: EventSet<'_>| taking.take(events);
+        let consumer = group.subscribe(&filter, &options, take);
+        Ok((receiver, consumer.map_err(LabError::work(SUBSCRIBING))?))
     });
     let receivers = receivers.collect::<Result<Vec<_>, LabError>>()?;
     process::tell(&Ready {})?;
@@ -187,9 +192,8 @@ fn consume(parent: &Parent, address: &str, consumers: u32, events: u32) -> Resul
         let all = receiver.latencies();
         latencies.extend_from_slice(all.get(WARM_UP as usize..).unwrap_or_default());
     }
-    for (_, proxy) in &receivers {
-        let ended = proxy.disconnect_push_supplier();
-        ended.map_err(super::site::calling)?;
+    for (_, consumer) in receivers {
+        consumer.disconnect().map_err(super::site::calling)?;
     }
     Ok(parent.conclude(&latencies)?)
 }
@@ -326,14 +330,17 @@ fn consume_ring(parent: &Parent, address: &str, consumers: u32, all: u64) -> Res
 fn supply_event_ring(parent: &Parent, pace: &Pace) -> Result<(), LabError> {
     let served = ServedChannel::serve(&ChannelOrder::default())?;
     let client = Client::of(&served)?;
-    let supplier = client.supplier(TYPE)?;
+    let supplier = served.supplier(TYPE)?;
     let path = socket_path();
     let ring = client.open_ring(TYPE, &path)?;
     process::tell(&path)?;
     let Begin {} = parent.hear()?;
-    pace.run(|stamp| push_now(&supplier, TYPE, &payload(stamp)))?;
+    pace.run(|stamp| {
+        supplier.push(&[made_now(TYPE, &payload(stamp))]);
+        Ok(())
+    })?;
     parent.conclude(&Ready {})?;
-    drop((ring, served));
+    drop((supplier, ring, served));
     // It shuts down the ORB.
     drop(client);
     Ok(())
@@ -380,4 +387,5 @@ const RING: FanOutOptions = FanOutOptions {
 };
 /// The time in which the last events arrive after the last push.
 const LAST_ONES: Duration = Duration::from_secs(2);
+const SUBSCRIBING: &str = "connecting a consumer";
 const RAW: &str = "using a raw transport";

@@ -22,8 +22,8 @@ use chronorb_event_service::idl::rtec_event_comm::{
     RtecEventData,
 };
 use chronorb_event_service::{
-    ChannelOptions, EventRing, EventServer, EventService, Filter, LaneOptions, PeerPolicy,
-    RingOptions,
+    ChannelOptions, ConsumerGroup, EventRing, EventServer, EventService, Filter, LaneOptions,
+    LocalSupplier, PeerPolicy, RingOptions,
 };
 use chronorb_probe::{Mark, counts_of_this_thread, trace_mark};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, counts_of_others};
@@ -162,6 +162,16 @@ impl ServedChannel {
         Ok(Self { orb, service })
     }
 
+    /// Connects a supplier of events of a type in this process.
+    pub(super) fn supplier(&self, event_type: i32) -> Result<LocalSupplier, LabError> {
+        let publications = [publication(event_type)];
+        let qos = SupplierQOS {
+            publications: &publications,
+            is_gateway: false,
+        };
+        self.service.supplier(&qos).map_err(calling)
+    }
+
     pub(super) fn reference(&self) -> String {
         self.orb.object_to_string(self.service.channel())
     }
@@ -270,6 +280,12 @@ impl Client {
         Ok(proxy)
     }
 
+    /// Opens a group of consumers.
+    pub(super) fn group(&self) -> Result<ConsumerGroup, LabError> {
+        let channel = EventChannel::unchecked_narrow(self.channel.as_object());
+        ConsumerGroup::open(&self.poa, &channel).map_err(LabError::work(CONNECTING))
+    }
+
     /// Connects a ring of shared memory as a consumer of events of a type.
     pub(super) fn open_ring(&self, event_type: i32, path: &Path) -> Result<EventRing, LabError> {
         let filter = Filter::of_type(event_type);
@@ -285,18 +301,8 @@ impl Client {
         let admin = self.channel.for_suppliers().map_err(calling)?;
         let proxy = admin.ok_or_else(failed)?.obtain_push_consumer();
         let proxy = proxy.map_err(calling)?.ok_or_else(failed)?;
-        let publication = Publication {
-            event: event(event_type, 0, &[]),
-            dependency_info: DependencyInfo {
-                dependency_type: DependencyTypeT::OneWayCall,
-                number_of_calls: 1,
-                rt_info: 0,
-                rt_info_depended_on: 0,
-                enabled: DependencyEnabledTypeT::DependencyEnabled,
-            },
-        };
         let qos = SupplierQOS {
-            publications: &[publication],
+            publications: &[publication(event_type)],
             is_gateway: false,
         };
         let connected = proxy.connect_push_supplier(None, &qos);
@@ -425,16 +431,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the latencies so far, in nanoseconds.
-    pub(super) fn latencies(&self) -> Vec<u64> {
-        self.latencies
-            .as_ref()
-            .map_or_else(Vec::new, |all| all.lock().clone())
-    }
-}
-
-impl PushConsumerOwnedServant for Receiver {
-    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+    /// Takes events.
+    pub(super) fn take(&self, data: EventSet<'_>) {
         if let Some(hold) = &self.hold {
             hold.wait_while(0, Deadline::after(PATIENCE));
         }
@@ -450,6 +448,19 @@ impl PushConsumerOwnedServant for Receiver {
         }
         self.taken.fetch_add(data.len() as u64, Ordering::AcqRel);
         self.changed.advance();
+    }
+
+    /// Returns the latencies so far, in nanoseconds.
+    pub(super) fn latencies(&self) -> Vec<u64> {
+        self.latencies
+            .as_ref()
+            .map_or_else(Vec::new, |all| all.lock().clone())
+    }
+}
+
+impl PushConsumerOwnedServant for Receiver {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        self.take(data);
         Ok(())
     }
 
@@ -475,16 +486,33 @@ pub(super) fn event(event_type: i32, made: u64, payload: &[u8]) -> Event<'_> {
     }
 }
 
+fn publication(event_type: i32) -> Publication<'static> {
+    Publication {
+        event: event(event_type, 0, &[]),
+        dependency_info: DependencyInfo {
+            dependency_type: DependencyTypeT::OneWayCall,
+            number_of_calls: 1,
+            rt_info: 0,
+            rt_info_depended_on: 0,
+            enabled: DependencyEnabledTypeT::DependencyEnabled,
+        },
+    }
+}
+
 /// Pushes an event that is made now.
 pub(super) fn push_now(
     proxy: &ProxyPushConsumer,
     event_type: i32,
     payload: &[u8],
 ) -> Result<(), LabError> {
-    let made = Monotonic::now().as_nanos();
     proxy
-        .push(&[event(event_type, made, payload)])
+        .push(&[made_now(event_type, payload)])
         .map_err(calling)
+}
+
+/// Returns an event that is made now.
+pub(super) fn made_now(event_type: i32, payload: &[u8]) -> Event<'_> {
+    event(event_type, Monotonic::now().as_nanos(), payload)
 }
 
 pub(super) fn calling(exception: SystemException) -> LabError {
