@@ -52,8 +52,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
-/// Reads a text that the kernel makes, as below `/proc`, up to [`MAX_KERNEL_TEXT`] octets. `None` if
-/// there is none.
+/// Reads a text that the kernel makes, as below `/proc`, of less than [`MAX_KERNEL_TEXT`] octets.
+/// Returns `None` if there is none.
 ///
 /// The functions of the standard library would add 3 KiB to a small program.
 pub(crate) fn read_kernel_text(path: &str) -> Option<String> {
