@@ -56,10 +56,10 @@ targets! {
     reference_text: 50_000;
     rio_frame: 50_000;
     schedule_file: 1_000;
-    server_requests: 50_000;
+    server_requests: 20_000;
     service_contexts: 50_000;
     shared_ring: 20_000;
-    typed_values: 25_000;
+    typed_values: 10_000;
 }
 
 /// The names of the programs of targets.

@@ -193,6 +193,9 @@ fn models() -> Result<(), Failure> {
     let environment = [
         ("RUSTFLAGS", "--cfg loom".to_owned()),
         ("CARGO_TARGET_DIR", target.display().to_string()),
+        // They are built longer than they run.
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1".to_owned()),
+        ("CARGO_PROFILE_RELEASE_DEBUG", "0".to_owned()),
     ];
     let args = [
         "test",
