@@ -552,20 +552,20 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
          thread.",
         units::setting(plan.bulk_work),
     );
-    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without \
-                  low-priority clients, at the paper's 20 calls a second and at 1,000, at which \
-                  caches keep most of what a call needs: the difference is the cost of lines that \
-                  are not in them; and beside bulk data, as in E13 loaded with packets, at 200. The \
-                  trace makes everything slower, by some tenths of a µs for \
-                  each event. Figures are means of the calls between the quartiles of their \
-                  length, and those of all are of all calls. Packets wait in queue until the kernel takes them from those that have \
-                  arrived, before RIO's classifier sees them. The kernel's own TCP works in receive, and in the system calls that \
-                  receive and send; RIO's stack works in input and output, or in the class's \
-                  thread. All counts are until the next request, the others until the reply's \
-                  packet. The octets of a request are copied once by the kernel's path, from the \
-                  packet to the ORB, and three times by RIO with AF_XDP in generic mode: to the \
-                  ring, to the connection's buffer, and to the ORB. A reply takes the same ways \
-                  back.";
+    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without low- \
+                  priority clients, at the paper's 20 calls a second and at 1,000, at which \
+                  caches keep most of what a call needs: the difference is the cost of lines \
+                  that are not in them; and beside bulk data, as in E13 loaded with packets, at \
+                  200. The trace makes everything slower, by some tenths of a µs for each event. \
+                  Figures are means of the calls between the quartiles of their length, and \
+                  those of all are of all calls. Packets wait in queue until the kernel takes \
+                  them from those that have arrived, before RIO's classifier sees them. The \
+                  kernel's own TCP works in receive, and in the system calls that receive and \
+                  send; RIO's stack works in input and output, or in the class's thread. All \
+                  counts are until the next request, the others until the reply's packet. The \
+                  octets of a request are copied once by the kernel's path, from the packet to \
+                  the ORB, and three times by RIO with AF_XDP in generic mode: to the ring, to \
+                  the connection's buffer, and to the ORB. A reply takes the same ways back.";
     let texts = [processing, &company, guarantees, orb, &packets, stages];
     let parts = RioPart::ALL.into_iter().zip(texts);
     notes.extend(

@@ -246,7 +246,8 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Returns what is compared: all paths alone, and beside bulk data those of E13 loaded with packets.
+/// Returns what is compared: all paths alone, and beside bulk data those of E13 loaded with
+/// packets.
 fn cases() -> impl Iterator<Item = Case> {
     let quiet = CALLS_PER_S.into_iter();
     let quiet = quiet.flat_map(|rate| PATHS.map(|path| (path, Load::Quiet, rate)));

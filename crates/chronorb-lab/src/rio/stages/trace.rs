@@ -1,5 +1,5 @@
-//! A trace of one processor by the kernel's event tracing (ftrace, tracefs), and of the packets that
-//! any processor queues for it.
+//! A trace of one processor, and of the packets that any processor queues for it, by the kernel's
+//! event tracing (ftrace, tracefs).
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,8 +17,8 @@ pub(super) struct EventTrace {
     queues: Instance,
 }
 
-/// An instance in tracefs, which changes no settings of other tracers. It replaces one that a killed
-/// process has left behind.
+/// An instance in tracefs, which changes no settings of other tracers. It replaces one that a
+/// killed process has left behind.
 #[derive(Debug)]
 struct Instance(PathBuf);
 
@@ -138,8 +138,8 @@ fn parse(text: &str, queues: &str, cable: [&str; 2]) -> Vec<TraceEvent> {
     without_marking(events.collect())
 }
 
-/// The times in µs at which packets were queued, in their order, by the address of the packet, which
-/// others have later.
+/// The times in µs at which packets were queued, in their order, by the address of the packet,
+/// which others have later.
 type QueuedPackets<'t> = HashMap<&'t str, Vec<f64>>;
 
 fn queued<'t>(text: &'t str, near: &str) -> QueuedPackets<'t> {
