@@ -552,8 +552,8 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
          thread.",
         units::setting(plan.bulk_work),
     );
-    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without low- \
-                  priority clients, at the paper's 20 calls a second and at 1,000, at which \
+    let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without \
+                  low-priority clients, at the paper's 20 calls a second and at 1,000, at which \
                   caches keep most of what a call needs: the difference is the cost of lines \
                   that are not in them; and beside bulk data, as in E13 loaded with packets, at \
                   200. The trace makes everything slower, by some tenths of a µs for each event. \

@@ -224,7 +224,10 @@ impl PathState {
 /// Finds the calls in the events of the server's processor. The last request, after which the
 /// recording may have ended, does not count.
 pub(super) fn calls(events: &[TraceEvent], threads: WokenThreads) -> Vec<ServedCall> {
-    let is_request = |event: &TraceEvent| matches!(event.kind, EventKind::Received { length, .. } if length >= LEAST_MESSAGE);
+    let is_request = |event: &TraceEvent| match event.kind {
+        EventKind::Received { length, .. } => length >= LEAST_MESSAGE,
+        _ => false,
+    };
     let requests = events.iter().enumerate();
     let requests = requests.filter(|(_, event)| is_request(event));
     let requests: Vec<_> = requests.map(|(at, _)| at).collect();
