@@ -108,7 +108,11 @@ pub struct EndpointError {
 /// [`EndpointError`] names the endpoint and the reason.
 pub fn parse_endpoints(text: &str) -> Result<Vec<Endpoint>, EndpointError> {
     let mut endpoints = Vec::new();
-    for one in text.split(';').map(str::trim).filter(|t| !t.is_empty()) {
+    for one in text
+        .split(';')
+        .map(str::trim_ascii)
+        .filter(|t| !t.is_empty())
+    {
         parse_one(one, &mut endpoints).map_err(|problem| EndpointError {
             text: one.to_owned(),
             problem,

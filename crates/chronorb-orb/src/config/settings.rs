@@ -253,7 +253,7 @@ settings! {
         "SCHEME,…: the protocols, the preferred one first" => Text(|config, text| {
         let schemes = text
             .split(',')
-            .map(|scheme| scheme.trim().to_ascii_lowercase());
+            .map(|scheme| scheme.trim_ascii().to_ascii_lowercase());
         config.protocols = schemes.collect();
         Ok(())
     });
@@ -298,8 +298,8 @@ settings! {
     "lane_listen_endpoints", "-ORBLaneListenEndpoints -ORBLaneEndpoint",
         "POOL:LANE ENDPOINT: where a lane listens; may be repeated" => Text(|config, text| {
         let (lane, text) = text
-            .trim()
-            .split_once(char::is_whitespace)
+            .trim_ascii()
+            .split_once(|character: char| character.is_ascii_whitespace())
             .ok_or_else(|| format!("{text:?} is not POOL:LANE ENDPOINT"))?;
         let lane = lane
             .split_once(':')

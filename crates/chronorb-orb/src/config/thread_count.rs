@@ -61,7 +61,7 @@ impl FromStr for ThreadCount {
 
     fn from_str(text: &str) -> Result<Self, NotThreadCount> {
         let (least, most) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| text.trim().parse().ok();
+        let number = |text: &str| text.trim_ascii().parse().ok();
         number(least)
             .zip(number(most))
             .and_then(|(least, most)| Self::new(least, most))

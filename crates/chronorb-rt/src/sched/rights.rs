@@ -1,6 +1,5 @@
 //! The real-time rights of the process, and how to grant missing ones.
 
-use std::fs;
 use std::sync::OnceLock;
 use std::thread;
 
@@ -11,6 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::mem::memory;
 use crate::sched::scheduling::{Scheduling, SchedulingError, set_current};
+use crate::sys::files::read_kernel_text;
 
 /// The real-time rights of the process, determined by trying.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -213,10 +213,10 @@ impl MemoryLock {
 
 /// Whether the process is not in the initial user namespace, which alone maps all users.
 fn in_user_namespace() -> bool {
-    let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
+    let Some(map) = read_kernel_text("/proc/self/uid_map") else {
         return false;
     };
-    !map.split_whitespace().eq(["0", "0", "4294967295"])
+    !map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
 #[cfg(test)]

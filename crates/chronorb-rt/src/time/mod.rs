@@ -2,4 +2,5 @@
 
 pub(crate) mod backoff;
 pub(crate) mod clock;
+pub(crate) mod quota;
 pub(crate) mod spin;

@@ -8,8 +8,9 @@ use core::time::Duration;
 use rustix::process::getpid;
 use rustix::thread::{Pid, sched_getaffinity};
 
-use crate::sys;
+use crate::sys::{self, files::read_kernel_text};
 use crate::time::clock::Monotonic;
+use crate::time::quota;
 
 /// Polls until `look` returns something, at most for `bound`. Returns `None` when it is time to
 /// sleep.
@@ -71,11 +72,7 @@ pub fn prepare_to_poll() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
     }
-    // The quota may be less than the number of processors.
-    let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
-    if parallelism < processors_of(None) {
-        QUOTA.store(parallelism, Ordering::Relaxed);
-    }
+    QUOTA.store(quota::processors(), Ordering::Relaxed);
     let real_time = PERIOD.mul_f64(real_time_share()).as_nanos() as u64;
     REAL_TIME.store(real_time, Ordering::Release);
 }
@@ -205,9 +202,9 @@ fn is_real_time() -> bool {
 /// Returns the part of a period that a real-time thread may poll, from 0 to 1.
 fn real_time_share() -> f64 {
     let number = |name: &str| -> Option<f64> {
-        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        let text = read_kernel_text(&format!("/proc/sys/kernel/{name}"))?;
         // Reading fractions would bring 13 KiB of code and tables.
-        text.trim().parse::<i32>().ok().map(f64::from)
+        text.trim_ascii().parse::<i32>().ok().map(f64::from)
     };
     share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
 }
