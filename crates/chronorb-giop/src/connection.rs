@@ -49,7 +49,7 @@ use chronorb_cdr::{CdrError, Frame};
 
 pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
 pub use negotiation::{Negotiation, empty_message};
-pub use writer::{MessageWriter, WriteProgress};
+pub use writer::{MessageWriter, OutgoingMessage};
 
 pub(crate) use in_place::FragmentPlace;
 

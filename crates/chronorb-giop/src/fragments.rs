@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) use pieces::FRAGMENT_HEADER_LEN;
-pub use pieces::{Piece, Pieces};
+pub use pieces::{Fragmentation, Head, Piece, Pieces};
 
 /// The bounds of received messages of one connection.
 #[derive(Clone, Copy, Debug)]

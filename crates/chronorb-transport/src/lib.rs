@@ -46,7 +46,7 @@ pub mod uds;
 mod wait_policy;
 
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -156,6 +156,15 @@ pub enum AcceptorEvent {
     Connection(Box<dyn Connection>),
     /// Input of the connection with this token.
     Input(u64),
+}
+
+/// Returns the octets of slices after the first `sent`, without empty slices.
+pub fn unsent<'s>(slices: &'s [IoSlice<'_>], mut sent: usize) -> impl Iterator<Item = &'s [u8]> {
+    slices.iter().filter_map(move |slice| {
+        let rest = slice.get(sent..).unwrap_or_default();
+        sent = sent.saturating_sub(slice.len());
+        (!rest.is_empty()).then_some(rest)
+    })
 }
 
 /// A connection to a peer.
@@ -273,6 +282,20 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`send_all`](Self::send_all).
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError>;
+
+    /// Sends as much as fits of slices, one after the other, without waiting; `sent` octets of them
+    /// were sent before, and at least one was not. A transport may leave some to another call
+    /// though they fit.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    fn try_send_slices(&self, slices: &[IoSlice<'_>], sent: usize) -> Result<usize, IoError> {
+        let mut rest = unsent(slices, sent);
+        match (rest.next().unwrap_or_default(), rest.next()) {
+            (first, None) => self.try_send(first),
+            (first, Some(second)) => self.try_send_both(first, second),
+        }
+    }
 
     /// Permits the acceptor to report input of this connection by a token
     /// ([`Acceptor::next_arrival`]). Transports whose acceptors do not process input ignore it.

@@ -1,6 +1,6 @@
 //! Connections with several owners, for example one that only ends them.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +70,10 @@ impl Connection for Arc<dyn Connection> {
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
         (**self).send_both(first, second, deadline)
+    }
+
+    fn try_send_slices(&self, slices: &[IoSlice<'_>], sent: usize) -> Result<usize, IoError> {
+        (**self).try_send_slices(slices, sent)
     }
 
     fn is_stale(&self) -> bool {

@@ -3,7 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
-        self.socket.send_both(first, second, SendFlags::DONTWAIT)
+        self.try_send_slices(&[IoSlice::new(first), IoSlice::new(second)], 0)
     }
 
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
@@ -118,14 +118,15 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        let len = first.len() + second.len();
-        self.socket.send_until(len, deadline, |sent, flags| {
-            let (first, rest) = match first.get(sent..) {
-                Some(first) => (first, second),
-                None => (&[][..], &second[sent - first.len()..]),
-            };
-            self.socket.send_both(first, rest, flags)
-        })
+        let slices = [IoSlice::new(first), IoSlice::new(second)];
+        self.socket
+            .send_until(first.len() + second.len(), deadline, |sent, flags| {
+                self.socket.send_slices(&slices, sent, flags)
+            })
+    }
+
+    fn try_send_slices(&self, slices: &[IoSlice<'_>], sent: usize) -> Result<usize, IoError> {
+        self.socket.send_slices(slices, sent, SendFlags::DONTWAIT)
     }
 
     fn is_stale(&self) -> bool {

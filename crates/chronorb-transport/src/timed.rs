@@ -13,7 +13,7 @@ use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
-use crate::{IoError, SendError};
+use crate::{IoError, SendError, unsent};
 
 /// A connected socket in blocking mode; non-blocking calls are flagged one by one.
 pub(crate) struct TimedSocket {
@@ -90,12 +90,31 @@ impl TimedSocket {
         second: &[u8],
         flags: SendFlags,
     ) -> Result<usize, IoError> {
+        self.send_vector(&[IoSlice::new(first), IoSlice::new(second)], flags)
+    }
+
+    /// Sends as much as fits of slices, of which `sent` octets were sent before. Slices after the
+    /// first [`MOST_SLICES`] with octets are left out.
+    pub(crate) fn send_slices(
+        &self,
+        slices: &[IoSlice<'_>],
+        sent: usize,
+        flags: SendFlags,
+    ) -> Result<usize, IoError> {
+        let (mut list, mut len) = ([IoSlice::new(&[]); MOST_SLICES], 0);
+        for (place, rest) in list.iter_mut().zip(unsent(slices, sent)) {
+            *place = IoSlice::new(rest);
+            len += 1;
+        }
+        self.send_vector(&list[..len], flags)
+    }
+
+    fn send_vector(&self, slices: &[IoSlice<'_>], flags: SendFlags) -> Result<usize, IoError> {
         let _sending = doing(Activity::InputOutput);
-        let pieces = [IoSlice::new(first), IoSlice::new(second)];
         let flags = flags | SendFlags::NOSIGNAL;
         loop {
             let mut nothing_else = SendAncillaryBuffer::default();
-            match net::sendmsg(&self.socket, &pieces, &mut nothing_else, flags) {
+            match net::sendmsg(&self.socket, slices, &mut nothing_else, flags) {
                 Ok(n) => return Ok(n),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(IoError::from_errno(error)),
@@ -229,14 +248,38 @@ impl AsFd for TimedSocket {
 /// Octets of a message that is sent without waiting first. A longer one often needs to wait, and
 /// would need a further system call for it.
 const SMALL_MESSAGE: usize = 16 << 10;
+/// The most slices of one system call.
+const MOST_SLICES: usize = 64;
 /// The shortest time-out, in nanoseconds: one of 0 would mean for ever (socket(7)).
 const SHORTEST_TIME_OUT: u64 = 1_000;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    #[test]
+    fn slices_are_sent_in_order_from_any_octet_on() {
+        let (socket, peer) = UnixStream::pair().expect("two sockets");
+        let socket = TimedSocket::new(socket.into());
+        let octets: Vec<u8> = (0..200).collect();
+        // More slices than one call takes, some of them empty.
+        let slices: Vec<_> = octets.chunks(2).flat_map(|two| [two, &[]]).collect();
+        let slices: Vec<_> = slices.into_iter().map(IoSlice::new).collect();
+        for begin in [0, 1, 2, 101, 199] {
+            let mut sent = begin;
+            while sent < octets.len() {
+                let more = socket.send_slices(&slices, sent, SendFlags::DONTWAIT);
+                sent += more.expect("there is room");
+            }
+            let mut received = [0; 200];
+            let received = &mut received[begin..];
+            (&peer).read_exact(received).expect("they have come");
+            assert_eq!(*received, octets[begin..]);
+        }
+    }
 
     #[test]
     fn only_a_wait_directly_after_a_send_may_do_without_the_clock() {

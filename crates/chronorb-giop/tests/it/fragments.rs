@@ -2,7 +2,8 @@
 
 use chronorb_cdr::{CdrError, Endian};
 use chronorb_giop::fragments::{
-    Bounds, FragmentError, KEPT_OF_SKIPPED, Pieces, ReassembledMessage, Reassembly, SKIPPED_TIMES,
+    Bounds, FragmentError, Fragmentation, KEPT_OF_SKIPPED, ReassembledMessage, Reassembly,
+    SKIPPED_TIMES,
 };
 use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
 use proptest::prelude::*;
@@ -273,14 +274,33 @@ proptest! {
             Just(MessageType::LocateRequest),
             Just(MessageType::LocateReply),
         ],
+        slices in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
         let message = message(kind, Endian::from_flag(little), len);
-        let most = size.max(Pieces::LEAST_SIZE);
-        let Some(pieces) = Pieces::of(&message, size) else {
+        let most = size.max(Fragmentation::LEAST_SIZE);
+        let Some(mut fragmentation) = Fragmentation::of(&message, size) else {
             prop_assert!(size == 0 || message.len() <= most);
             return Ok(());
         };
-        let parts: Vec<_> = pieces.map(|piece| [piece.head(), piece.body].concat()).collect();
+        // The octets are handed over in slices of any length, but for the header and the id.
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        let mut rest = message.as_slice();
+        let mut lengths = slices.iter().map(|len| len.index(message.len())).chain([len]).cycle();
+        let mut least = 16;
+        while !rest.is_empty() {
+            let mut next = |least: usize| {
+                let len = lengths.next().expect("no end").max(least).min(rest.len());
+                rest.split_off(..len).expect("so many are left")
+            };
+            let (first, second) = (next(std::mem::take(&mut least)), next(0));
+            for piece in fragmentation.pieces(first, second) {
+                match piece.head.octets() {
+                    [] => parts.last_mut().expect("it has begun").extend_from_slice(piece.body),
+                    head => parts.push([head, piece.body].concat()),
+                }
+            }
+        }
+        prop_assert!(fragmentation.pieces(&[1], &[2]).next().is_none(), "it is over");
         let (last, others) = parts.split_last().expect("a part");
         let mut reassembly = Reassembly::new(Bounds::default());
         for part in others {
@@ -298,13 +318,16 @@ fn only_messages_of_giop_1_2_that_have_a_body_go_out_in_parts() {
     let long = [7; 100];
     for version in [Version::V1_0, Version::V1_1] {
         let whole = part(version, MessageType::Reply, false, &long);
-        assert!(Pieces::of(&whole, 32).is_none());
+        assert!(Fragmentation::of(&whole, 32).is_none());
     }
     for kind in [MessageType::CancelRequest, MessageType::MessageError] {
         let whole = part(Version::V1_2, kind, false, &long);
-        assert!(Pieces::of(&whole, 32).is_none());
+        assert!(Fragmentation::of(&whole, 32).is_none());
     }
     let begun = part(Version::V1_2, MessageType::Reply, true, &long);
-    assert!(Pieces::of(&begun, 32).is_none(), "it is a part itself");
-    assert!(Pieces::of(&long, 32).is_none(), "it is no message");
+    assert!(
+        Fragmentation::of(&begun, 32).is_none(),
+        "it is a part itself"
+    );
+    assert!(Fragmentation::of(&long, 32).is_none(), "it is no message");
 }

@@ -412,7 +412,7 @@ impl ServerConnection {
 
     /// Whether messages are sent directly from the memory that holds their octets.
     pub(super) fn gathers(&self) -> bool {
-        self.writer.is_whole() && self.largest == usize::MAX
+        self.largest == usize::MAX
     }
 
     /// Whether the address of its peer is known not to be forged.
@@ -435,7 +435,13 @@ impl ServerConnection {
     ) -> Option<Result<bool, GatherError<LostConnection>>> {
         let mut output = self.output.claim()?;
         let guard = SendGuard(&*self.transport);
-        let sent = message(&mut |first, second| output.write(&*self.transport, first, second));
+        let mut outgoing = None;
+        let sent = message(&mut |first, second| {
+            let outgoing = outgoing.get_or_insert_with(|| self.writer.begin(first));
+            outgoing.write(first, second, |slices| {
+                output.write(&*self.transport, slices)
+            })
+        });
         if let Err(unsent) = sent {
             return Some(Err(unsent));
         }
@@ -481,14 +487,11 @@ impl ServerConnection {
         }
     }
 
-    /// Writes a message, or its fragments with messages of other threads between them.
+    /// Writes a message. Messages of other threads may follow groups of its fragments.
     fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), LostConnection> {
-        self.writer.write(message, |head, body| {
-            output.write(&*self.transport, head, body)?;
-            if !head.is_empty() {
-                self.write_posted(output)?;
-            }
-            Ok(())
+        self.writer.write(message, |slices| {
+            output.write(&*self.transport, slices)?;
+            self.write_posted(output)
         })?;
         self.note_waiting(output);
         Ok(())
@@ -500,9 +503,9 @@ impl ServerConnection {
             return Ok(());
         }
         let posted = self.posted.take(std::mem::take(&mut output.spare));
-        let written = self.writer.write_all(&posted, |head, body| {
-            output.write(&*self.transport, head, body)
-        });
+        let written = self
+            .writer
+            .write_all(&posted, |slices| output.write(&*self.transport, slices));
         output.spare = spare_of(posted);
         written
     }

@@ -1,13 +1,14 @@
 //! The output of a connection: replies that its peer has not taken yet, and messages that threads
 //! leave to the thread that is sending.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
 use chronorb_rt::{Deadline, Monotonic, PiMutex};
-use chronorb_transport::{Connection, IoError};
+use chronorb_transport::{Connection, IoError, unsent};
 
 use super::end::LostConnection;
 use super::load::Account;
@@ -60,50 +61,29 @@ impl Output {
         if sent == message.len() {
             return Ok(true);
         }
-        self.keep_rest(transport, message, sent).map(|()| false)
+        let rest = IoSlice::new(&message[sent..]);
+        self.write(transport, &[rest]).map(|()| !self.waits())
     }
 
-    /// Keeps the octets of a message after those that the transport took.
-    #[cold]
-    #[inline(never)]
-    fn keep_rest(
-        &mut self,
-        transport: &dyn Connection,
-        message: &[u8],
-        sent: usize,
-    ) -> Result<(), LostConnection> {
-        self.keep(&message[sent..])?;
-        let pushed = if sent > 0 { self.push(transport)? } else { 0 };
-        self.settle(sent + pushed);
-        Ok(())
-    }
-
-    /// Sends waiting octets and then a message, or a part of one, given in two pieces. Keeps the
-    /// octets that the transport does not take.
+    /// Sends waiting octets and then those of slices, one after the other, until the transport
+    /// takes no more, because only then does it report room again. Keeps the octets that it does
+    /// not take.
     pub(super) fn write(
         &mut self,
         transport: &dyn Connection,
-        head: &[u8],
-        body: &[u8],
+        slices: &[IoSlice<'_>],
     ) -> Result<(), LostConnection> {
         let moved = self.push(transport)?;
+        let len: usize = slices.iter().map(|slice| slice.len()).sum();
         let mut sent = 0;
-        if !self.waits() {
-            sent = or_nothing(match (head, body) {
-                ([], []) => Ok(0),
-                ([], whole) => transport.try_send(whole),
-                _ => transport.try_send_both(head, body),
-            })?;
+        while sent < len && !self.waits() {
+            match or_nothing(transport.try_send_slices(slices, sent))? {
+                0 => break,
+                more => sent += more,
+            }
         }
-        if sent < head.len() {
-            self.keep(&head[sent..])?;
-        }
-        let sent_of_body = sent.saturating_sub(head.len());
-        if sent_of_body < body.len() {
-            self.keep(&body[sent_of_body..])?;
-        }
-        if sent > 0 {
-            self.push(transport)?;
+        for rest in unsent(slices, sent) {
+            self.keep(rest)?;
         }
         self.settle(moved + sent);
         Ok(())

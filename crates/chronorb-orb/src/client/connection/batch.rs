@@ -206,9 +206,9 @@ impl OnewayBatch {
         now: Monotonic,
     ) -> Result<(), CdrError> {
         let (before, octets) = (self.octets.len(), &mut self.octets);
-        let written = writer.write(message, |head, body| {
-            octets.extend_from_slice(head)?;
-            octets.extend_from_slice(body)
+        let written = writer.write(message, |slices| {
+            let mut slices = slices.iter();
+            slices.try_for_each(|slice| octets.extend_from_slice(slice))
         });
         written.inspect_err(|_| self.octets.truncate(before))?;
         if self.requests == 0 {

@@ -175,8 +175,11 @@ impl ExclusiveConnection {
         let link = &self.link;
         // If the body panics, a part of a message may have been sent.
         link.mark_closed(true);
-        let mut send =
-            |first: &[u8], second: &[u8]| link.transport().send_both(first, second, deadline);
+        let mut outgoing = None;
+        let mut send = |first: &[u8], second: &[u8]| {
+            let outgoing = outgoing.get_or_insert_with(|| link.writer().begin(first));
+            link.send_divided(outgoing, [first, second], deadline)
+        };
         let (before, result) = gather::send(encoder, start, total, body, &mut send);
         link.mark_closed(false);
         result.map_err(|unsent| match unsent {

@@ -3,18 +3,20 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::connection::{
-    Bounds, Message, MessageReader, MessageWriter, Negotiation, Progress, ReadError,
+    Bounds, Message, MessageReader, MessageWriter, Negotiation, OutgoingMessage, Progress,
+    ReadError,
 };
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
     reply_id,
 };
 use chronorb_rt::{Deadline, poll_for};
-use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
+use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy, unsent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::key::ChannelKind;
@@ -119,7 +121,7 @@ impl Link {
 
     /// Whether messages can be sent from where their octets are.
     pub(super) fn can_gather(&self) -> bool {
-        self.is_stream && self.writer.is_whole()
+        self.is_stream
     }
 
     /// Whether the server takes messages of GIOPlite.
@@ -178,20 +180,54 @@ impl Link {
     /// Sends a whole message, in fragments if it is long. Closes the connection if a part of it was
     /// sent.
     pub(super) fn send(&self, message: &[u8], deadline: Deadline) -> Result<(), Failure> {
-        let mut before = 0;
-        let sent = self.writer.write(message, |head, body| {
-            if head.is_empty() {
-                return self.transport.send_all(body, deadline);
-            }
-            let sent = self.transport.send_both(head, body, deadline);
-            sent.map_err(|error| SendError {
-                sent: before + error.sent,
-                ..error
-            })?;
-            before += body.len();
-            Ok(())
-        });
+        let sent = if self.writer.is_whole() {
+            self.transport.send_all(message, deadline)
+        } else {
+            self.send_divided(&mut self.writer.begin(message), [message, &[]], deadline)
+        };
         sent.map_err(|error| self.unsent(error))
+    }
+
+    /// Sends the next octets of a message, which are given in two slices, in fragments if it is
+    /// long. An error counts the octets of this call alone.
+    pub(super) fn send_divided(
+        &self,
+        message: &mut OutgoingMessage,
+        [first, second]: [&[u8]; 2],
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
+        let mut before = 0;
+        message.write(first, second, |slices| {
+            let end = before + slices.iter().map(|slice| slice.len()).sum::<usize>();
+            let mut sent = 0;
+            while before + sent < end {
+                let more = self.send_more(slices, sent, deadline);
+                sent += more.map_err(|error| SendError {
+                    sent: before + sent + error.sent,
+                    ..error
+                })?;
+            }
+            before = end;
+            Ok(())
+        })
+    }
+
+    /// Sends some of the octets of slices after the first `sent`, and waits for room. Returns their
+    /// number.
+    fn send_more(
+        &self,
+        slices: &[IoSlice<'_>],
+        sent: usize,
+        deadline: Deadline,
+    ) -> Result<usize, SendError> {
+        match self.transport.try_send_slices(slices, sent) {
+            Err(IoError::WouldBlock) => {
+                let rest = unsent(slices, sent).next().unwrap_or_default();
+                self.transport.send_all(rest, deadline)?;
+                Ok(rest.len())
+            }
+            tried => tried.map_err(|cause| SendError { sent: 0, cause }),
+        }
     }
 
     /// Sends octets that a [writer](Self::writer) has made of whole messages, and the rest of those

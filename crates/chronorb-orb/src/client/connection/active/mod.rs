@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::CompletionStatus;
-use chronorb_giop::connection::WriteProgress;
 use chronorb_rt::{Deadline, Gate, PiMutexGuard};
 use chronorb_transport::{Interest, IoError, Reactor, SendError};
 
@@ -40,7 +39,7 @@ pub(super) fn serve(shared: &SharedConnection, queue: &SendQueue, reactor: &Reac
         reactor,
         reader: shared.reader.lock(),
         frame: scope::frame(),
-        progress: WriteProgress::default(),
+        sent: 0,
         is_drained: true,
         sent_unread: 0,
         is_full: false,
@@ -57,8 +56,8 @@ struct ActiveThread<'s> {
     reader: PiMutexGuard<'s, ReplyReader>,
     /// The frame of the message that is received.
     frame: Frame,
-    /// The part of the queue's first message that was sent.
-    progress: WriteProgress,
+    /// The octets of the queue's first message that were sent.
+    sent: usize,
     /// Whether all octets that have arrived were received.
     is_drained: bool,
     /// The number of messages that were sent since the last attempt to receive.
@@ -128,18 +127,15 @@ impl ActiveThread<'_> {
             return false;
         };
         let (transport, octets) = (link.transport(), message.as_slice());
-        let progress = &mut self.progress;
-        let sent = link.writer().resume(octets, progress, |head, body| {
-            if head.is_empty() {
-                transport.try_send(body)
-            } else {
-                transport.try_send_both(head, body)
-            }
-        });
-        let is_begun = self.progress.has_begun();
+        let sent = link
+            .writer()
+            .resume(octets, &mut self.sent, |slices, before| {
+                transport.try_send_slices(slices, before)
+            });
+        let is_begun = self.sent > 0;
         match sent {
             Ok(()) => {
-                self.progress = WriteProgress::default();
+                self.sent = 0;
                 self.queue.sent(message);
                 return true;
             }
