@@ -12,7 +12,7 @@ use chronorb_rt::{Deadline, PiMutex, PiMutexGuard, Scheduling, ThreadBuilder};
 use crate::clock::{Clock, SystemClock, never};
 use crate::consumer::Body;
 use crate::error::{StartError, SubscribeError};
-use crate::lane::{LaneQueue, LaneWorker};
+use crate::lane::{LaneQueue, LaneWorker, PendingCall};
 use crate::member::{Binding, Rank, Route};
 use crate::plans::Plans;
 use crate::subscription::SubscriptionBuilder;
@@ -312,8 +312,9 @@ impl<B: Body> ChannelInner<B> {
         let Some(plan) = self.plans.read() else {
             return;
         };
+        let mut pending = PendingCall::new();
         for route in plan.candidates(&event.header) {
-            route.binding.offer(event, &*self.clock);
+            route.binding.offer(event, &*self.clock, &mut pending);
         }
     }
 

@@ -56,6 +56,46 @@ enum TimedWork<B> {
     Turn(Arc<Member<B>>),
 }
 
+/// A lane whose thread sleeps while an event is put into queues of its consumers. It is called once
+/// for all of them: at the latest when this is dropped.
+pub(crate) struct PendingCall<'p, B: Body>(Option<&'p LaneQueue<B>>);
+
+impl<'p, B: Body> PendingCall<'p, B> {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self(None)
+    }
+
+    /// Calls the lane now.
+    #[inline]
+    pub(crate) fn call(&mut self) {
+        if let Some(lane) = self.0.take() {
+            lane.call();
+        }
+    }
+
+    /// Adds a subscription of a lane, which is called later.
+    pub(crate) fn add(&mut self, lane: &'p LaneQueue<B>, member: &Arc<Member<B>>) {
+        if lane.add(member) {
+            self.0 = Some(lane);
+        }
+    }
+
+    /// Calls the lane now unless it is this one.
+    pub(crate) fn call_unless(&mut self, lane: &LaneQueue<B>) {
+        if self.0.is_some_and(|pending| !std::ptr::eq(pending, lane)) {
+            self.call();
+        }
+    }
+}
+
+impl<B: Body> Drop for PendingCall<'_, B> {
+    #[inline]
+    fn drop(&mut self) {
+        self.call();
+    }
+}
+
 /// The outcome of a step of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -113,16 +153,26 @@ impl<B: Body> LaneQueue<B> {
         *subscriptions = subscriptions.saturating_sub(1);
     }
 
-    /// Adds a subscription that has events, and stands in no lane's list.
+    /// Adds a subscription that has events, and stands in no lane's list. Returns whether the
+    /// thread sleeps, and is to be [called](Self::call). Until then any other notice calls it, so
+    /// no thread of another priority can delay that.
+    fn add(&self, member: &Arc<Member<B>>) -> bool {
+        let mut state = self.state.lock();
+        state.arrivals += 1;
+        let arrival = state.arrivals;
+        state.ready.push(Reverse(Turn {
+            subpriority: member.rank.subpriority,
+            arrival,
+            member: member.clone(),
+        }));
+        state.is_asleep
+    }
+
+    /// Adds a subscription as [`add`](Self::add), and calls the thread.
     pub(crate) fn notify(&self, member: &Arc<Member<B>>) {
-        self.change(|state| {
-            state.arrivals += 1;
-            state.ready.push(Reverse(Turn {
-                subpriority: member.rank.subpriority,
-                arrival: state.arrivals,
-                member: member.clone(),
-            }));
-        });
+        if self.add(member) {
+            self.call();
+        }
     }
 
     /// Adds a binding that has timers.
@@ -130,7 +180,7 @@ impl<B: Body> LaneQueue<B> {
         self.change(|state| state.new_timers.push(binding.clone()));
     }
 
-    /// Lets the thread look at its timers.
+    /// Wakes the thread, if it sleeps.
     pub(crate) fn call(&self) {
         self.change(|_| ());
     }
@@ -138,7 +188,8 @@ impl<B: Body> LaneQueue<B> {
     /// Waits until nothing is left to do. Returns whether that was before the deadline.
     pub(crate) fn flush(&self, deadline: Deadline) -> bool {
         let mut state = self.state.lock();
-        while !state.is_asleep && !state.is_over {
+        let is_done = |state: &LaneState<B>| state.is_asleep && state.ready.is_empty();
+        while !is_done(&state) && !state.is_over {
             if deadline.has_passed() {
                 return false;
             }

@@ -96,6 +96,11 @@ impl<B: Body> Mailbox<B> {
         }
     }
 
+    /// Whether a supplier may wait for room.
+    pub(crate) fn may_block(&self) -> bool {
+        !self.block.is_zero()
+    }
+
     /// Notes that its thread is to look at it. Returns whether that has to be told. A queue that
     /// has overflowed is looked at even if the consumer is not ready, because the subscription
     /// ends.

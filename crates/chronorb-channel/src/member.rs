@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::consumer::{Body, Consumer};
 use crate::correlation::{Correlation, Suspension};
 use crate::gate::PushGate;
-use crate::lane::LaneQueue;
+use crate::lane::{LaneQueue, PendingCall};
 use crate::mailbox::{Mailbox, Receiver};
 
 /// A subscription.
@@ -188,7 +188,12 @@ impl<B: Body> Binding<B> {
 
     /// Takes an event of a supplier that may concern it.
     #[inline]
-    pub(crate) fn offer(&self, event: &Event<B>, clock: &dyn Clock) {
+    pub(crate) fn offer<'p>(
+        &'p self,
+        event: &Event<B>,
+        clock: &dyn Clock,
+        pending: &mut PendingCall<'p, B>,
+    ) {
         // A filter without state is decided here, so that no queue has an event in vain.
         if self.program.is_stateless() && !self.program.accepts(&event.header) {
             return;
@@ -198,13 +203,21 @@ impl<B: Body> Binding<B> {
             return;
         }
         match &member.way {
-            Way::Direct => self.deliver(event, clock),
+            Way::Direct => {
+                pending.call();
+                self.deliver(event, clock);
+            }
             Way::Lane(mailbox, lane) => {
+                pending.call_unless(lane);
+                if mailbox.may_block() {
+                    pending.call();
+                }
                 if member.put(mailbox, event) {
-                    lane.notify(&self.member);
+                    pending.add(lane, &self.member);
                 }
             }
             Way::Stream(mailbox, arrivals) => {
+                pending.call();
                 if member.put(mailbox, event) {
                     arrivals.advance();
                 }

@@ -6,19 +6,18 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use chronorb_event_service::idl::rtec_event_comm::EventSet;
 use chronorb_event_service::{ConsumerOptions, EventRingReader, Filter, RingDelivery, RingError};
-use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, sleep_until};
+use chronorb_rt::{Deadline, Monotonic, PiMutex, sleep_until};
 use chronorb_transport::shm::fan_out::{FanOutError, FanOutOptions, Publisher, Reader, Reading};
 use serde::{Deserialize, Serialize};
 
 use super::PATIENCE;
 use super::peers::{PeerSystem, WARM_UP};
-use super::site::{ChannelOrder, Client, Receiver, ServedChannel, made_now, push_now};
+use super::site::{ChannelOrder, Client, Receiver, ServedChannel, TakenCount, made_now, push_now};
 use crate::error::LabError;
 use crate::process::{self, Begin, Parent, Ready};
 
@@ -202,8 +201,7 @@ fn consume(parent: &Parent, address: &str, consumers: u32, events: u32) -> Resul
 #[derive(Default)]
 struct Latencies {
     all: PiMutex<Vec<u64>>,
-    taken: AtomicU64,
-    changed: Gate,
+    taken: TakenCount,
 }
 
 impl Latencies {
@@ -212,8 +210,7 @@ impl Latencies {
         let stamp = event.first_chunk().map_or(0, |of| u64::from_ne_bytes(*of));
         if stamp != 0 {
             self.all.lock().push(now.saturating_sub(stamp));
-            self.taken.fetch_add(1, Ordering::AcqRel);
-            self.changed.advance();
+            self.taken.add(1);
         }
     }
 
@@ -222,13 +219,8 @@ impl Latencies {
         process::tell(&Ready {})?;
         let Begin {} = parent.hear()?;
         let limit = Deadline::after(LAST_ONES);
-        loop {
-            let seen = self.changed.get();
-            if self.taken.load(Ordering::Acquire) >= number || limit.has_passed() {
-                return Ok(parent.conclude(&*self.all.lock())?);
-            }
-            self.changed.wait_while(seen, limit);
-        }
+        self.taken.await_until(number, limit);
+        Ok(parent.conclude(&*self.all.lock())?)
     }
 }
 

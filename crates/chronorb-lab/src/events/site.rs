@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb::data::Any;
@@ -363,11 +363,47 @@ impl Drop for Client {
     }
 }
 
+/// A count that threads wait for. To count makes no system call unless a thread waits.
+#[derive(Debug, Default)]
+pub(super) struct TakenCount {
+    taken: AtomicU64,
+    waiters: AtomicU32,
+    changed: Gate,
+}
+
+impl TakenCount {
+    pub(super) fn add(&self, events: u64) {
+        // Sequentially consistent, as are the accesses of waiters: at least one sees the other.
+        self.taken.fetch_add(events, Ordering::SeqCst);
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            self.changed.advance();
+        }
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.taken.load(Ordering::SeqCst)
+    }
+
+    /// Waits for so many until a time. Returns those that there are.
+    pub(super) fn await_until(&self, events: u64, limit: Deadline) -> u64 {
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let taken = loop {
+            let seen = self.changed.get();
+            let taken = self.get();
+            if taken >= events || limit.has_passed() {
+                break taken;
+            }
+            self.changed.wait_while(seen, limit);
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        taken
+    }
+}
+
 /// A consumer that counts its events and the time since they were made.
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
-    taken: AtomicU64,
-    changed: Gate,
+    taken: TakenCount,
     latencies: Option<PiMutex<Vec<u64>>>,
     /// The gate before which no event is taken, if there is one.
     hold: Option<Gate>,
@@ -407,7 +443,7 @@ impl Receiver {
     }
 
     pub(super) fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Acquire)
+        self.taken.get()
     }
 
     /// Waits for so many events.
@@ -421,14 +457,7 @@ impl Receiver {
 
     /// Waits for so many events until a time. Returns those that came.
     pub(super) fn await_until(&self, events: u64, limit: Deadline) -> u64 {
-        loop {
-            let seen = self.changed.get();
-            let taken = self.taken();
-            if taken >= events || limit.has_passed() {
-                return taken;
-            }
-            self.changed.wait_while(seen, limit);
-        }
+        self.taken.await_until(events, limit)
     }
 
     /// Takes events.
@@ -446,8 +475,7 @@ impl Receiver {
             let latencies = &mut *latencies.lock();
             latencies.extend(made.map(|made| now.saturating_sub(made)));
         }
-        self.taken.fetch_add(data.len() as u64, Ordering::AcqRel);
-        self.changed.advance();
+        self.taken.add(data.len() as u64);
     }
 
     /// Returns the latencies so far, in nanoseconds.

@@ -143,7 +143,7 @@ impl Experiment for RealTimeIo {
                 }
                 RioPart::Orb => calls::measure(&mut outcome, &machine, &watch)?,
                 RioPart::Packets => packets::measure(&mut outcome, &machine, &awake, &watch)?,
-                RioPart::Stages => stages::measure(&mut outcome, &machine, &watch)?,
+                RioPart::Stages => stages::measure(&mut outcome, &machine, &awake, &watch)?,
             }
         }
         drop(awake);

@@ -451,13 +451,21 @@ fn stages(outcome: &RioOutcome) -> Chart {
 /// Returns the times of the stages of a call.
 fn of_stages(outcome: &RioOutcome) -> Table {
     let lines = outcome.stages.iter().map(|row| {
-        let mut cells = vec![units::count(row.calls as u64)];
+        let mut cells = vec![units::count(row.all.calls)];
         cells.extend(row.stages_us().map(units::time));
+        let of_all = [row.all.mean_us, row.all.jitter_us, row.all.p99_us];
         cells.extend([row.whole_us(), row.system_us].map(units::time));
+        cells.extend(of_all.map(units::time));
         (row.title(), cells)
     });
     let columns = ["calls"].into_iter().chain(STAGES);
-    let columns = columns.chain(["whole", "in system calls"]);
+    let columns = columns.chain([
+        "whole",
+        "in system calls",
+        "mean of all",
+        "jitter of all",
+        "p99 of all",
+    ]);
     Table::new("The stages of a call", columns, lines.collect::<Vec<_>>())
 }
 
@@ -546,16 +554,18 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
     );
     let stages = "Stages are traced by the kernel (ftrace) on the server's CPU, without \
                   low-priority clients, at the paper's 20 calls a second and at 1,000, at which \
-                  caches keep most of what a call needs: the difference is the cost of lines that \
-                  are not in them. The trace makes everything slower, by some tenths of a µs for \
-                  each event. Figures are means of the calls between the quartiles of their \
-                  length. The kernel's own TCP works in receive, and in the system calls that \
-                  receive and send; RIO's stack works in input and output, or in the class's \
-                  thread. All counts are until the next request, the others until the reply's \
-                  packet. The octets of a request are copied once by the kernel's path, from the \
-                  packet to the ORB, and three times by RIO with AF_XDP in generic mode: to the \
-                  ring, to the connection's buffer, and to the ORB. A reply takes the same ways \
-                  back.";
+                  caches keep most of what a call needs: the difference is the cost of lines \
+                  that are not in them; and beside bulk data, as in E13 loaded with packets, at \
+                  200. The trace makes everything slower, by some tenths of a µs for each event. \
+                  Figures are means of the calls between the quartiles of their length, and \
+                  those of all are of all calls. Packets wait in queue until the kernel takes \
+                  them from those that have arrived, before RIO's classifier sees them. The \
+                  kernel's own TCP works in receive, and in the system calls that receive and \
+                  send; RIO's stack works in input and output, or in the class's thread. All \
+                  counts are until the next request, the others until the reply's packet. The \
+                  octets of a request are copied once by the kernel's path, from the packet to \
+                  the ORB, and three times by RIO with AF_XDP in generic mode: to the ring, to \
+                  the connection's buffer, and to the ORB. A reply takes the same ways back.";
     let texts = [processing, &company, guarantees, orb, &packets, stages];
     let parts = RioPart::ALL.into_iter().zip(texts);
     notes.extend(

@@ -14,7 +14,7 @@ use crate::Verdict;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};
 use crate::inversion::{ClientClass, Mode};
-use crate::stats::Record;
+use crate::stats::{Record, Summary};
 
 /// An outcome as it should be, of two rounds.
 pub(super) fn outcome() -> RioOutcome {
@@ -170,8 +170,18 @@ fn packets() -> Vec<PacketRow> {
 fn stages() -> Vec<StageRow> {
     let of = |path, calls_per_s, class_us, system_calls, wake_ups| StageRow {
         path,
+        load: Load::Quiet,
         calls_per_s,
-        calls: 200,
+        all: Summary {
+            calls: 200,
+            p50_us: 21.0,
+            p99_us: 80.0,
+            p999_us: 90.0,
+            max_us: 90.0,
+            mean_us: 25.0,
+            jitter_us: 9.0,
+        },
+        queue_us: 1.0,
         receive_us: 5.0,
         wake_us: 3.0,
         class_us,
@@ -196,6 +206,16 @@ fn stages() -> Vec<StageRow> {
         of(PacketPath::Kernel, 1_000, 0.0, 2.0, 1.0),
         of(PacketPath::Arrival, 1_000, 0.0, 2.0, 1.0),
         of(PacketPath::Scheduled, 1_000, 5.0, 6.0, 2.0),
+        StageRow {
+            load: Load::Bulk,
+            queue_us: 60.0,
+            ..of(PacketPath::Kernel, 200, 0.0, 2.0, 1.0)
+        },
+        StageRow {
+            load: Load::Bulk,
+            queue_us: 40.0,
+            ..of(PacketPath::Arrival, 200, 0.0, 2.0, 1.0)
+        },
     ]
 }
 

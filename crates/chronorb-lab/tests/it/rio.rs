@@ -133,7 +133,7 @@ fn the_stages_of_calls_are_traced() {
     }
     let rows = outcome.stages.iter();
     let cases: Vec<_> = rows.map(|row| (row.calls_per_s, row.path)).collect();
-    let expected = [20, 1_000].map(|calls_per_s| {
+    let quiet = [20, 1_000].map(|calls_per_s| {
         [
             PacketPath::Kernel,
             PacketPath::Arrival,
@@ -141,9 +141,10 @@ fn the_stages_of_calls_are_traced() {
         ]
         .map(|path| (calls_per_s, path))
     });
-    assert_eq!(cases, expected.as_flattened());
+    let beside_bulk = [PacketPath::Kernel, PacketPath::Arrival].map(|path| (200, path));
+    assert_eq!(cases, [quiet.as_flattened(), &beside_bulk].concat());
     for row in &outcome.stages {
-        assert!(row.calls > 0 && row.input_us > 0.0, "{row:?}");
+        assert!(row.all.calls > 0 && row.input_us > 0.0, "{row:?}");
         assert!(row.orb_us > 0.0 && row.output_us > 0.0, "{row:?}");
         let has_class_thread = row.path == PacketPath::Scheduled;
         assert_eq!(row.class_us > 0.0, has_class_thread, "{row:?}");

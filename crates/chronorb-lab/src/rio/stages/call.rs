@@ -7,6 +7,8 @@ use super::trace::{EventKind, TraceEvent};
 /// A part of the path of a call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum PathStage {
+    /// The kernel's queue of received packets, until the kernel takes the request's out.
+    Queue,
     /// From the request's packet to the first wake-up: driver, classifier, and the kernel's TCP
     /// where that is used.
     Receive,
@@ -27,7 +29,8 @@ pub(super) enum PathStage {
 
 impl PathStage {
     /// All of them, in their order.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
+        Self::Queue,
         Self::Receive,
         Self::WakeUp,
         Self::ClassThread,
@@ -40,6 +43,7 @@ impl PathStage {
     /// The name in reports.
     pub(super) const fn name(self) -> &'static str {
         match self {
+            Self::Queue => "queue",
             Self::Receive => "receive",
             Self::WakeUp => "wake-up",
             Self::ClassThread => "class's thread",
@@ -85,7 +89,7 @@ impl ServedCall {
 
     /// Reads a call from the events that begin with its request and end before the next one.
     /// Returns nothing if its reply is not among them.
-    fn read(events: &[TraceEvent]) -> Option<Self> {
+    fn read(events: &[TraceEvent], threads: WokenThreads) -> Option<Self> {
         let sent = events
             .iter()
             .position(|event| matches!(event.kind, EventKind::Sent(LEAST_MESSAGE..)))?;
@@ -96,7 +100,10 @@ impl ServedCall {
             .iter()
             .rposition(|event| event.thread == sender && is_enter(event));
         let mut call = Self::default();
-        let mut state = PathState::of(sender);
+        if let EventKind::Received { queued_us, .. } = path[0].kind {
+            call.stages_us[PathStage::Queue as usize] = queued_us;
+        }
+        let mut state = PathState::of(sender, threads);
         for (at, event) in path.iter().enumerate() {
             state.take(event);
             let is_sending = sends.is_some_and(|sends| at >= sends);
@@ -127,11 +134,20 @@ impl ServedCall {
         call.afterwards = CallTotals {
             system_calls: count(|kind| matches!(kind, EventKind::Enter(_))),
             wake_ups: count(|kind| matches!(kind, EventKind::Woken(_))),
-            packets_in: count(|kind| matches!(kind, EventKind::Received(_))),
+            packets_in: count(|kind| matches!(kind, EventKind::Received { .. })),
             packets_out: count(|kind| matches!(kind, EventKind::Sent(_))),
         };
         Some(call)
     }
+}
+
+/// The threads whose wake-ups are of a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WokenThreads {
+    /// All threads: those of the class and of the lane.
+    All,
+    /// The thread that sends the reply. Others have work of their own.
+    Sender,
 }
 
 /// The state of the processor on the path of a call.
@@ -139,6 +155,7 @@ impl ServedCall {
 struct PathState {
     /// The thread that sends the reply.
     sender: u32,
+    threads: WokenThreads,
     /// The threads that were woken, and whether each is in a system call.
     woken: BTreeMap<u32, bool>,
     running: u32,
@@ -147,9 +164,10 @@ struct PathState {
 }
 
 impl PathState {
-    fn of(sender: u32) -> Self {
+    fn of(sender: u32, threads: WokenThreads) -> Self {
         Self {
             sender,
+            threads,
             woken: BTreeMap::new(),
             running: 0,
             marks: 0,
@@ -161,7 +179,9 @@ impl PathState {
         self.running = event.thread;
         match event.kind {
             // It waits in a system call.
-            EventKind::Woken(thread) => {
+            EventKind::Woken(thread)
+                if thread == self.sender || self.threads == WokenThreads::All =>
+            {
                 self.woken.entry(thread).or_insert(true);
             }
             EventKind::SwitchTo(thread) => self.running = thread,
@@ -171,7 +191,10 @@ impl PathState {
                 }
             }
             EventKind::Mark(number) if event.thread == self.sender => self.marks = number + 1,
-            EventKind::Mark(_) | EventKind::Received(_) | EventKind::Sent(_) => {}
+            EventKind::Woken(_)
+            | EventKind::Mark(_)
+            | EventKind::Received { .. }
+            | EventKind::Sent(_) => {}
         }
     }
 
@@ -200,14 +223,17 @@ impl PathState {
 
 /// Finds the calls in the events of the server's processor. The last request, after which the
 /// recording may have ended, does not count.
-pub(super) fn calls(events: &[TraceEvent]) -> Vec<ServedCall> {
-    let is_request =
-        |event: &TraceEvent| matches!(event.kind, EventKind::Received(LEAST_MESSAGE..));
+pub(super) fn calls(events: &[TraceEvent], threads: WokenThreads) -> Vec<ServedCall> {
+    let is_request = |event: &TraceEvent| match event.kind {
+        EventKind::Received { length, .. } => length >= LEAST_MESSAGE,
+        _ => false,
+    };
     let requests = events.iter().enumerate();
     let requests = requests.filter(|(_, event)| is_request(event));
     let requests: Vec<_> = requests.map(|(at, _)| at).collect();
     let spans = requests.windows(2).map(|pair| &events[pair[0]..pair[1]]);
-    spans.filter_map(ServedCall::read).collect()
+    let calls = spans.filter_map(|events| ServedCall::read(events, threads));
+    calls.collect()
 }
 
 fn is_enter(event: &TraceEvent) -> bool {
@@ -225,6 +251,13 @@ mod tests {
     const CLASS: u32 = 9;
     const OTHER: u32 = 7;
 
+    fn received(length: u32) -> EventKind {
+        EventKind::Received {
+            length,
+            queued_us: 3.0,
+        }
+    }
+
     fn event(at_us: f64, thread: u32, kind: EventKind) -> TraceEvent {
         TraceEvent {
             at_us,
@@ -237,7 +270,7 @@ mod tests {
     /// beginning of the next.
     fn events() -> Vec<TraceEvent> {
         vec![
-            event(100.0, OTHER, EventKind::Received(152)),
+            event(100.0, OTHER, received(152)),
             event(104.0, OTHER, EventKind::Woken(CLASS)),
             event(106.0, OTHER, EventKind::SwitchTo(CLASS)),
             event(107.0, CLASS, EventKind::Exit),
@@ -253,19 +286,19 @@ mod tests {
             event(145.0, LANE, EventKind::Exit),
             event(146.0, LANE, EventKind::Enter(281)),
             event(150.0, LANE, EventKind::SwitchTo(OTHER)),
-            event(200.0, OTHER, EventKind::Received(52)),
-            event(300.0, OTHER, EventKind::Received(152)),
+            event(200.0, OTHER, received(52)),
+            event(300.0, OTHER, received(152)),
         ]
     }
 
     #[test]
     fn the_times_of_a_call_are_the_whole_together() {
-        let calls = calls(&events());
+        let calls = calls(&events(), WokenThreads::All);
         let [call] = &calls[..] else {
             panic!("{calls:?}");
         };
-        assert_eq!(call.stages_us, [4.0, 2.0, 7.0, 8.0, 7.0, 4.0, 6.0]);
-        assert_eq!(call.whole_us(), 38.0);
+        assert_eq!(call.stages_us, [3.0, 4.0, 2.0, 7.0, 8.0, 7.0, 4.0, 6.0]);
+        assert_eq!(call.whole_us(), 41.0);
         assert_eq!(call.system_us, 1.0 + 1.0 + 2.0);
         assert_eq!((call.wake_ups, call.switches), (2, 2));
         let system_calls = [(PathStage::Input, 45), (PathStage::Transmit, 44)];
@@ -280,9 +313,18 @@ mod tests {
     }
 
     #[test]
+    fn threads_with_work_of_their_own_are_none_of_the_call() {
+        let calls = calls(&events(), WokenThreads::Sender);
+        assert_eq!(
+            calls[0].stages_us,
+            [3.0, 10.0, 3.0, 0.0, 8.0, 7.0, 4.0, 6.0]
+        );
+    }
+
+    #[test]
     fn a_request_without_a_reply_is_no_call() {
         let mut events = events();
         events.retain(|event| !matches!(event.kind, EventKind::Sent(_)));
-        assert_eq!(calls(&events), []);
+        assert_eq!(calls(&events, WokenThreads::All), []);
     }
 }

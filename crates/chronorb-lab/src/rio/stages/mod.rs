@@ -11,30 +11,39 @@ use chronorb_probe::system_call_name;
 use chronorb_testnet::{Host, INTERFACE};
 use serde::Serialize;
 
-use self::call::{PathStage, ServedCall, calls};
+use self::call::{PathStage, ServedCall, WokenThreads, calls};
 use self::trace::EventTrace;
 use super::LINK_RATE;
 use super::calls::{CallSite, Io};
-use super::class::Processing;
+use super::class::{PacketClass, Processing};
 use super::outcome::RioOutcome;
+use super::packets::Load;
 use super::path::PacketPath;
 use super::site::RioMachine;
+use crate::awake::Awake;
 use crate::error::LabError;
-use crate::inversion::{Architecture, InversionRun, InversionTrial, Mode, Periods};
+use crate::inversion::{Architecture, BulkLoad, InversionRun, InversionTrial, Mode, Periods};
+use crate::stats::{Record, Summary};
 use crate::watch::Watch;
+use crate::work::Speed;
 
-/// The stages of a call by one path at one rate. Times and counts are means of the calls between
-/// the first and the last quartile of their length.
+/// The stages of a call by one path at one rate. Their times and counts are means of the calls
+/// between the first and the last quartile of their length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageRow {
     /// The path of the packets of calls.
     #[serde(rename = "way")]
     pub path: PacketPath,
+    /// The load beside the calls.
+    pub load: Load,
     /// The rate at which calls are made.
     pub calls_per_s: u32,
-    /// The number of traced calls.
-    pub calls: usize,
-    /// The time from the request's packet to the wake-up of a thread.
+    /// The times from packet to packet of all traced calls.
+    #[serde(flatten)]
+    pub all: Summary,
+    /// The time in the kernel's queue of received packets.
+    pub queue_us: f64,
+    /// The time from there to the wake-up of a thread.
     pub receive_us: f64,
     /// The time from the wake-up until that thread runs.
     pub wake_us: f64,
@@ -77,6 +86,7 @@ impl StageRow {
     /// Returns the times of all stages.
     pub(super) const fn stages_us(&self) -> [f64; PathStage::ALL.len()] {
         [
+            self.queue_us,
             self.receive_us,
             self.wake_us,
             self.class_us,
@@ -89,12 +99,21 @@ impl StageRow {
 
     /// Returns the path and the rate in words.
     pub(super) fn title(&self) -> String {
-        format!("{}, {}/s", self.path.title(), self.calls_per_s)
+        let beside = match self.load {
+            Load::Quiet => "",
+            Load::Bulk => ", bulk",
+        };
+        format!("{}, {}/s{beside}", self.path.title(), self.calls_per_s)
     }
 
     /// Summarises traced calls. Returns nothing without a call.
-    fn of(path: PacketPath, calls_per_s: u32, mut calls: Vec<ServedCall>) -> Option<Self> {
+    fn of(case: Case, mut calls: Vec<ServedCall>) -> Option<Self> {
         calls.sort_by(|one, other| one.whole_us().total_cmp(&other.whole_us()));
+        let mut all = Record::new();
+        for call in &calls {
+            let whole = Duration::from_secs_f64(call.whole_us().max(0.0) / 1e6);
+            all.add(Duration::ZERO, whole);
+        }
         let quarter = calls.len() / 4;
         let typical = &calls[quarter..calls.len() - quarter];
         let number = typical.len() as f64;
@@ -108,6 +127,7 @@ impl StageRow {
                 std::array::from_fn(|stage| sums[stage] + call.stages_us[stage] / number)
             });
         let [
+            queue_us,
             receive_us,
             wake_us,
             class_us,
@@ -132,10 +152,13 @@ impl StageRow {
             (!of_stage.is_empty()).then(|| format!("{}: {}", stage.name(), of_stage.join(", ")))
         });
         let named: Vec<_> = named.collect();
+        let (path, load, calls_per_s) = case;
         Some(Self {
             path,
+            load,
             calls_per_s,
-            calls: calls.len(),
+            all: all.summary(),
+            queue_us,
             receive_us,
             wake_us,
             class_us,
@@ -156,57 +179,85 @@ impl StageRow {
     }
 }
 
+/// A path, the load beside the calls, and their rate.
+type Case = (PacketPath, Load, u32);
+
 /// Traces calls by each path. The outcome gets their rows, or the reason why there are none.
 pub(super) fn measure(
     outcome: &mut RioOutcome,
     machine: &RioMachine,
+    awake: &Awake,
     watch: &Watch,
 ) -> Result<(), LabError> {
-    let site = CallSite::build(machine, LINK_RATE)?;
-    let server = site.server()?;
     let plan = outcome.plan.calls.clone();
-    let run = InversionRun::begin(&plan, &site.site, watch);
+    let steps = Speed::measure().steps(outcome.plan.bulk_work);
     let [_, cpu] = machine.ends();
-    let cases = CALLS_PER_S.into_iter();
-    let cases = cases.flat_map(|calls_per_s| PATHS.map(|path| (path, calls_per_s)));
-    for (path, calls_per_s) in cases {
-        let period = Duration::from_secs(1) / calls_per_s;
-        let periods = Periods {
-            high: period,
-            low: period,
+    for load in [Load::Quiet, Load::Bulk] {
+        let is_bulk = load == Load::Bulk;
+        let rate = if is_bulk {
+            outcome.plan.bulk_rate
+        } else {
+            LINK_RATE
         };
-        let (io, processing) = match path {
-            PacketPath::Kernel => (Io::Kernel, Processing::Arrival),
-            PacketPath::Scheduled => (Io::Rio, Processing::Demand),
-            _ => (Io::Rio, Processing::Arrival),
-        };
-        let lanes = [server.low(Processing::Demand), server.high(processing)];
-        let name = format!("stages, {}, {calls_per_s}/s", path.title());
-        let trace = match EventTrace::begin(cpu) {
-            Ok(trace) => trace,
-            Err(why) => {
-                outcome.untraced = Some(why.to_string());
-                return Ok(());
-            }
-        };
-        let trial = InversionTrial {
-            length: outcome.plan.traced,
-            options: server.options(io, &lanes, None),
-            trace_marker: Some(trace.marker()),
-            ..run.trial(Architecture::RealTime, Mode::Short, 0, periods, &name)
-        };
-        run.try_one(&trial)?;
-        let events = trace.end([INTERFACE, Host::B.port()]);
-        let events = events.map_err(LabError::work("reading the trace"))?;
-        let row = StageRow::of(path, calls_per_s, calls(&events));
-        outcome.stages.extend(row);
+        let site = CallSite::build(machine, rate)?;
+        let server = site.server()?;
+        let mut run = InversionRun::begin(&plan, &site.site, watch);
+        run.awake = is_bulk.then_some((awake, cpu));
+        for (path, _, calls_per_s) in cases().filter(|(_, of, _)| *of == load) {
+            let period = Duration::from_secs(1) / calls_per_s;
+            let periods = Periods {
+                high: period,
+                low: period,
+            };
+            let (io, processing) = match path {
+                PacketPath::Kernel => (Io::Kernel, Processing::Arrival),
+                PacketPath::Scheduled => (Io::Rio, Processing::Demand),
+                _ => (Io::Rio, Processing::Arrival),
+            };
+            let bulk = is_bulk.then(|| PacketClass::of_flow("bulk", Processing::Arrival, None));
+            let calls_of = [server.low(Processing::Demand), server.high(processing)];
+            let lanes: Vec<_> = bulk.into_iter().chain(calls_of).collect();
+            let trace = match EventTrace::begin(cpu) {
+                Ok(trace) => trace,
+                Err(why) => {
+                    outcome.untraced = Some(why.to_string());
+                    return Ok(());
+                }
+            };
+            let name = format!("stages, {}, {calls_per_s}/s", path.title());
+            let trial = InversionTrial {
+                length: outcome.plan.traced,
+                options: server.options(io, &lanes, None),
+                trace_marker: Some(trace.marker()),
+                bulk: is_bulk.then_some(BulkLoad { steps, sends: true }),
+                ..run.trial(Architecture::RealTime, Mode::Short, 0, periods, &name)
+            };
+            run.try_one(&trial)?;
+            let events = trace.end([INTERFACE, Host::B.port()]);
+            let events = events.map_err(LabError::work("reading the trace"))?;
+            let threads = match path {
+                PacketPath::Scheduled => WokenThreads::All,
+                _ => WokenThreads::Sender,
+            };
+            let row = StageRow::of((path, load, calls_per_s), calls(&events, threads));
+            outcome.stages.extend(row);
+        }
     }
     Ok(())
 }
 
+/// Returns what is compared: all paths alone, and beside bulk data those of E13 loaded with
+/// packets.
+fn cases() -> impl Iterator<Item = Case> {
+    let quiet = CALLS_PER_S.into_iter();
+    let quiet = quiet.flat_map(|rate| PATHS.map(|path| (path, Load::Quiet, rate)));
+    let beside_bulk = [PacketPath::Kernel, PacketPath::Arrival];
+    quiet.chain(beside_bulk.map(|path| (path, Load::Bulk, BESIDE_BULK_PER_S)))
+}
+
 /// Returns the approximate duration.
 pub(super) fn length(traced: Duration) -> Duration {
-    (traced + AROUND) * (PATHS.len() * CALLS_PER_S.len()) as u32
+    (traced + AROUND) * cases().count() as u32
 }
 
 /// The names of the stages, in their order.
@@ -222,6 +273,8 @@ pub(super) const STAGES: [&str; PathStage::ALL.len()] = {
 /// The rates of calls: the paper's, at which other work has replaced the caches' content since the
 /// last call, and one at which most of it is left.
 pub(super) const CALLS_PER_S: [u32; 2] = [20, 1_000];
+/// The rate of calls beside bulk data, as in E13 loaded with packets.
+const BESIDE_BULK_PER_S: u32 = 200;
 /// The paths that are compared.
 const PATHS: [PacketPath; 3] = [
     PacketPath::Kernel,
@@ -248,13 +301,15 @@ mod tests {
             call
         };
         let calls = [900.0, 10.0, 1.0, 12.0].map(call);
-        let row = StageRow::of(PacketPath::Arrival, 20, calls.to_vec()).expect("there are calls");
-        assert_eq!((row.calls, row.orb_us, row.whole_us()), (4, 11.0, 11.0));
+        let case = (PacketPath::Arrival, Load::Quiet, 20);
+        let row = StageRow::of(case, calls.to_vec()).expect("there are calls");
+        assert_eq!((row.all.calls, row.orb_us, row.whole_us()), (4, 11.0, 11.0));
+        assert!((row.all.mean_us - 230.75).abs() < 1e-6, "{:?}", row.all);
         assert_eq!((row.system_calls, row.wake_ups), (2.0, 1.0));
         assert_eq!(
             row.system_calls_by_name,
             format!("ORB and servant: syscall_{} 2.0", u64::MAX)
         );
-        assert_eq!(StageRow::of(PacketPath::Arrival, 20, Vec::new()), None);
+        assert_eq!(StageRow::of(case, Vec::new()), None);
     }
 }

@@ -1,5 +1,7 @@
-//! A trace of one processor by the kernel's event tracing (ftrace, tracefs).
+//! A trace of one processor, and of the packets that any processor queues for it, by the kernel's
+//! event tracing (ftrace, tracefs).
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,13 +9,18 @@ use std::path::{Path, PathBuf};
 use crate::bench::TRACED;
 
 /// A recording of the events of one processor, from [`begin`](Self::begin) to [`end`](Self::end).
-///
-/// It has its own instance in tracefs and changes no settings of other tracers. It replaces a
-/// recording that a killed process has left behind.
+/// Packets of bulk data are left out.
 #[derive(Debug)]
 pub(super) struct EventTrace {
-    instance: PathBuf,
+    processor: Instance,
+    /// The packets that all processors queue.
+    queues: Instance,
 }
+
+/// An instance in tracefs, which changes no settings of other tracers. It replaces one that a
+/// killed process has left behind.
+#[derive(Debug)]
+struct Instance(PathBuf);
 
 /// An event of the traced processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,8 +35,12 @@ pub(super) struct TraceEvent {
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EventKind {
-    /// The kernel takes a packet of this length in.
-    Received(u32),
+    /// The kernel takes a packet in.
+    Received {
+        length: u32,
+        /// The time in µs for which it was in the kernel's queue of received packets.
+        queued_us: f64,
+    },
     /// A packet of this length reaches the other end of the cable.
     Sent(u32),
     /// A thread is woken.
@@ -47,49 +58,69 @@ pub(super) enum EventKind {
 impl EventTrace {
     /// Begins to record the events of a processor.
     pub(super) fn begin(cpu: usize) -> io::Result<Self> {
+        Ok(Self {
+            queues: Instance::begin(QUEUES, None, &[QUEUED])?,
+            processor: Instance::begin(NAME, Some(cpu), EVENTS)?,
+        })
+    }
+
+    /// Returns the file into which traced programs write their marks.
+    pub(super) fn marker(&self) -> PathBuf {
+        self.processor.0.join("trace_marker")
+    }
+
+    /// Ends the recording. Returns the events in their order. Packets are those that the first
+    /// interface receives, and the second one, at the other end of its cable.
+    pub(super) fn end(self, cable: [&str; 2]) -> io::Result<Vec<TraceEvent>> {
+        let text = self.processor.end()?;
+        Ok(parse(&text, &self.queues.end()?, cable))
+    }
+}
+
+impl Instance {
+    /// Begins to record events, of one processor or of all.
+    fn begin(name: &str, cpu: Option<usize>, events: &[&str]) -> io::Result<Self> {
         let instances = Path::new(TRACEFS).join("instances");
         if !instances.is_dir() {
             return Err(io::Error::other(NO_TRACEFS));
         }
-        let instance = instances.join(NAME);
+        let instance = instances.join(name);
         let _left_behind = fs::remove_dir(&instance);
         fs::create_dir(&instance)?;
-        let this = Self { instance };
+        let this = Self(instance);
         this.set("tracing_on", "0")?;
         this.set("trace_clock", "mono")?;
         this.set("buffer_size_kb", ROOM_KIB)?;
-        this.set("tracing_cpumask", &mask(cpu))?;
-        for event in EVENTS {
+        if let Some(cpu) = cpu {
+            this.set("tracing_cpumask", &mask(cpu))?;
+        }
+        for event in events {
+            if event.starts_with("net/") {
+                this.set(&format!("events/{event}/filter"), NO_BULK)?;
+            }
             this.set(&format!("events/{event}/enable"), "1")?;
         }
         this.set("tracing_on", "1")?;
         Ok(this)
     }
 
-    /// Returns the file into which traced programs write their marks.
-    pub(super) fn marker(&self) -> PathBuf {
-        self.instance.join("trace_marker")
-    }
-
-    /// Ends the recording. Returns the events in their order. Packets are those that the first
-    /// interface receives, and the second one, at the other end of its cable.
-    pub(super) fn end(self, cable: [&str; 2]) -> io::Result<Vec<TraceEvent>> {
+    /// Ends the recording. Returns its lines.
+    fn end(&self) -> io::Result<String> {
         self.set("tracing_on", "0")?;
-        let text = fs::read_to_string(self.instance.join("trace"))?;
-        Ok(parse(&text, cable))
+        fs::read_to_string(self.0.join("trace"))
     }
 
     fn set(&self, file: &str, value: &str) -> io::Result<()> {
-        let written = fs::write(self.instance.join(file), value);
+        let written = fs::write(self.0.join(file), value);
         written.map_err(|error| io::Error::new(error.kind(), format!("{file}: {error}")))
     }
 }
 
-impl Drop for EventTrace {
+impl Drop for Instance {
     fn drop(&mut self) {
         // An instance that cannot be removed records nothing any more, and the next run uses it.
         let _ = self.set("tracing_on", "0");
-        let _ = fs::remove_dir(&self.instance);
+        let _ = fs::remove_dir(&self.0);
     }
 }
 
@@ -98,11 +129,31 @@ fn mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
-/// Reads the events of a recording. Lines that describe something else are skipped.
-fn parse(text: &str, cable: [&str; 2]) -> Vec<TraceEvent> {
+/// Reads the events of a recording, and the packets that were queued. Lines that describe something
+/// else are skipped.
+fn parse(text: &str, queues: &str, cable: [&str; 2]) -> Vec<TraceEvent> {
+    let queued = queued(queues, cable[0]);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let events = lines.filter_map(|line| parse_line(line, cable)).collect();
-    without_marking(events)
+    let events = lines.filter_map(|line| parse_line(line, &queued, cable));
+    without_marking(events.collect())
+}
+
+/// The times in µs at which packets were queued, in their order, by the address of the packet,
+/// which others have later.
+type QueuedPackets<'t> = HashMap<&'t str, Vec<f64>>;
+
+fn queued<'t>(text: &'t str, near: &str) -> QueuedPackets<'t> {
+    let mut packets = QueuedPackets::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some(line) = TraceLine::read(line) else {
+            continue;
+        };
+        if line.event == "netif_rx" && line.field("dev=") == Some(near) {
+            let packet = line.field(PACKET).unwrap_or_default();
+            packets.entry(packet).or_default().push(line.at_us);
+        }
+    }
+    packets
 }
 
 /// Takes the system calls that write marks out of a recording, and their time.
@@ -137,40 +188,77 @@ fn without_marking(events: Vec<TraceEvent>) -> Vec<TraceEvent> {
     }
 }
 
-/// Reads a line: `COMMAND-THREAD [CPU] FLAGS SECONDS.MICROSECONDS: EVENT: FIELDS`. A command may
-/// have spaces and hyphens.
-fn parse_line(line: &str, [near, far]: [&str; 2]) -> Option<TraceEvent> {
-    let (task, rest) = line.split_once(" [")?;
-    let (_, thread) = task.rsplit_once('-')?;
-    let (before, fields) = rest.split_once(": ")?;
-    let (_, seconds) = before.rsplit_once(' ')?;
-    let (event, fields) = fields.split_once(": ")?;
-    let field = |name: &str| {
-        let (_, value) = fields.rsplit_once(name)?;
+/// A line: `COMMAND-THREAD [CPU] FLAGS SECONDS.MICROSECONDS: EVENT: FIELDS`. A command may have
+/// spaces and hyphens.
+struct TraceLine<'t> {
+    thread: u32,
+    at_us: f64,
+    event: &'t str,
+    fields: &'t str,
+}
+
+impl<'t> TraceLine<'t> {
+    fn read(line: &'t str) -> Option<Self> {
+        let (task, rest) = line.split_once(" [")?;
+        let (_, thread) = task.rsplit_once('-')?;
+        let (before, fields) = rest.split_once(": ")?;
+        let (_, seconds) = before.rsplit_once(' ')?;
+        let (event, fields) = fields.split_once(": ")?;
+        Some(Self {
+            thread: thread.trim().parse().ok()?,
+            at_us: seconds.parse::<f64>().ok()? * 1e6,
+            event,
+            fields,
+        })
+    }
+
+    fn field(&self, name: &str) -> Option<&'t str> {
+        let (_, value) = self.fields.rsplit_once(name)?;
         let end = value.find([' ', ',']).unwrap_or(value.len());
         Some(&value[..end])
-    };
-    let number = |name: &str| field(name)?.parse::<u32>().ok();
-    let is_of = |interface| field("dev=") == Some(interface);
-    let kind = match event {
-        "netif_receive_skb" if is_of(near) => EventKind::Received(number(" len=")?),
-        "netif_rx" if is_of(far) => EventKind::Sent(number(" len=")?),
-        "sched_waking" => EventKind::Woken(number(" pid=")?),
-        "sched_switch" => EventKind::SwitchTo(number(" next_pid=")?),
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.field(name)?.parse().ok()
+    }
+}
+
+fn parse_line(
+    line: &str,
+    queued: &QueuedPackets<'_>,
+    [near, far]: [&str; 2],
+) -> Option<TraceEvent> {
+    let line = TraceLine::read(line)?;
+    let is_of = |interface| line.field("dev=") == Some(interface);
+    let kind = match line.event {
+        "netif_receive_skb" if is_of(near) => {
+            let times = queued
+                .get(line.field(PACKET)?)
+                .map_or(&[][..], Vec::as_slice);
+            let before = times.partition_point(|time| *time <= line.at_us);
+            let since = before.checked_sub(1).map_or(line.at_us, |last| times[last]);
+            EventKind::Received {
+                length: line.number(" len=")?,
+                queued_us: line.at_us - since,
+            }
+        }
+        "netif_rx" if is_of(far) => EventKind::Sent(line.number(" len=")?),
+        "sched_waking" => EventKind::Woken(line.number(" pid=")?),
+        "sched_switch" => EventKind::SwitchTo(line.number(" next_pid=")?),
         "sys_enter" => {
-            let number = fields.strip_prefix("NR ")?.split(' ').next()?;
+            let number = line.fields.strip_prefix("NR ")?.split(' ').next()?;
             EventKind::Enter(number.parse().ok()?)
         }
         "sys_exit" => EventKind::Exit,
         "tracing_mark_write" => {
-            let is_it = |(_, text): &(_, &str)| *text == fields.trim();
+            let is_it = |(_, text): &(_, &str)| *text == line.fields.trim();
             EventKind::Mark(TRACED.iter().position(is_it)?)
         }
         _ => return None,
     };
     Some(TraceEvent {
-        at_us: seconds.parse::<f64>().ok()? * 1e6,
-        thread: thread.trim().parse().ok()?,
+        at_us: line.at_us,
+        thread: line.thread,
         kind,
     })
 }
@@ -178,13 +266,20 @@ fn parse_line(line: &str, [near, far]: [&str; 2]) -> Option<TraceEvent> {
 const TRACEFS: &str = "/sys/kernel/tracing";
 const NO_TRACEFS: &str = "tracefs is not mounted, or this process may not use it: as root, `mount \
                           -t tracefs tracefs /sys/kernel/tracing`";
-/// The name of the instance.
+/// The names of the instances.
 const NAME: &str = "chronorb-lab";
+const QUEUES: &str = "chronorb-lab-queues";
+/// The event of a packet that is queued for the processor that receives it.
+const QUEUED: &str = "net/netif_rx";
+/// The address of a packet.
+const PACKET: &str = "skbaddr=";
+/// The filter of packets: those of calls and acknowledgements, and none of bulk data.
+const NO_BULK: &str = "len < 400";
 /// The room for events, in KiB.
 const ROOM_KIB: &str = "32768";
 const EVENTS: &[&str] = &[
     "net/netif_receive_skb",
-    "net/netif_rx",
+    QUEUED,
     "sched/sched_waking",
     "sched/sched_switch",
     "raw_syscalls/sys_enter",
@@ -199,7 +294,7 @@ mod tests {
     fn events_are_read_and_others_are_skipped() {
         let text = "\
 # tracer: nop
-     awake of-7   [001] ..s2.  10.000001: netif_receive_skb: dev=rio0 skbaddr=000 len=152
+     awake of-7   [001] ..s2.  10.000001: netif_receive_skb: dev=rio0 skbaddr=00a len=152
      awake of-7   [001] ..s2.  10.000001: netif_receive_skb: dev=lo skbaddr=000 len=152
      awake of-7   [001] d.s3.  10.000004: sched_waking: comm=a pid=1 pid=8 prio=25 target_cpu=001
      awake of-7   [001] d..2.  10.000006: sched_switch: prev_comm=awake of prev_pid=7 \
@@ -209,12 +304,25 @@ prev_prio=139 prev_state=R ==> next_comm=lane next_pid=8 next_prio=25
         lane-8    [001] b..1.  10.000011: netif_rx: dev=far skbaddr=00 len=110
         lane-8    [001] .....  10.000011: sched_stat: whatever
 ";
-        let events = parse(text, ["rio0", "far"]);
-        let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+        let queues = "\
+        client-5    [000] b..1.   9.000000: netif_rx: dev=rio0 skbaddr=00a len=152
+        client-5    [000] b..1.   9.999998: netif_rx: dev=far skbaddr=00a len=152
+        client-5    [000] b..1.   9.999999: netif_rx: dev=rio0 skbaddr=00a len=152
+        client-5    [000] b..1.  10.000002: netif_rx: dev=rio0 skbaddr=00a len=152
+";
+        let events = parse(text, queues, ["rio0", "far"]);
+        let mut kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+        let EventKind::Received { queued_us, .. } = &mut kinds[0] else {
+            panic!("{kinds:?}");
+        };
+        *queued_us = queued_us.round();
         assert_eq!(
             kinds,
             [
-                EventKind::Received(152),
+                EventKind::Received {
+                    length: 152,
+                    queued_us: 2.0,
+                },
                 EventKind::Woken(8),
                 EventKind::SwitchTo(8),
                 EventKind::Exit,
@@ -236,7 +344,7 @@ prev_prio=139 prev_state=R ==> next_comm=lane next_pid=8 next_prio=25
         lane-8    [001] .....  10.000013: sys_exit: NR 1 = 5
         lane-8    [001] .....  10.000015: sys_enter: NR 44 (c, 7f, 50, 4000, 0, 0)
 ";
-        let events = parse(text, ["rio0", "far"]);
+        let events = parse(text, "", ["rio0", "far"]);
         let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
         let expected = [
             EventKind::Enter(45),
