@@ -4,6 +4,7 @@ mod arrows;
 mod asan;
 mod calls;
 mod checks;
+mod demux;
 mod dist;
 mod documents;
 mod fuzz;
@@ -49,6 +50,8 @@ Commands:
   pairs COMMIT
           compare the times of calls with those of a commit, in interleaved rounds on one CPU: the
           median ratio and its interval of 95 %. Options: --rounds N; names of cases
+  demux   the cost of finding the target of a request among many POAs, objects and operations:
+          instructions, simulated cache misses, and time
   start   the time of a server from its start to its first answer, its page faults and its resident
           memory, beside omniORB's
   rio-streams
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         ["pairs", ref options @ ..] => pairs::pairs(options),
         ["instructions", ref options @ ..] => instructions::instructions(options),
         ["language", ref options @ ..] => language::language(options),
+        ["demux"] => demux::demux(),
         ["start"] => start::start(),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
