@@ -26,6 +26,11 @@ pub enum Demultiplexing {
 pub(crate) trait DirectoryEntry {
     /// The octets of the name.
     fn name(&self) -> &[u8];
+
+    /// Whether the entry has this name.
+    fn is_named(&self, name: &[u8]) -> bool {
+        self.name() == name
+    }
 }
 
 /// A table of entries that requests find by slot or by name, without a lock and without waiting for
@@ -90,7 +95,7 @@ impl<T: DirectoryEntry> Directory<T> {
             && let Some(key) = slot
             && let Some(guessed) = self.at(key, reading, orphans)
         {
-            if is_same(guessed.name(), name) {
+            if guessed.is_named(name) {
                 return Some(guessed);
             }
             guessed.release().map(orphans);
@@ -165,20 +170,11 @@ impl<T: DirectoryEntry> Directory<T> {
 
     fn named_at(&self, index: u32, name: &[u8], orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
         let entry = self.at_index(index)?;
-        if is_same(entry.name(), name) {
+        if entry.is_named(name) {
             return Some(entry);
         }
         entry.release().map(orphans);
         None
-    }
-}
-
-/// Whether two names are equal. Most names are slots, of eight octets.
-#[inline]
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    match (<&[u8; 8]>::try_from(a), <&[u8; 8]>::try_from(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
     }
 }
 

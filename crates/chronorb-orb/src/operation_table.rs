@@ -57,9 +57,16 @@ impl OperationTable {
         let displacement = *self.displacements.get(bucket)?;
         let slot = displaced(hash, displacement) as usize & (self.slots.len() - 1);
         let &(start, length, number) = self.slots.get(slot)?;
-        let found = self.names.as_bytes().get(start as usize..)?;
-        let found = found.get(..usize::from(length))?;
-        (found == name).then_some(usize::from(number))
+        let (start, length) = (start as usize, usize::from(length));
+        let found = self.names.as_bytes().get(start..start + length)?;
+        // Both ends are all octets of a short name, and those of `name` are known from its hash.
+        let is_same = found.len() == name.len()
+            && if name.len() <= 16 {
+                ends(found) == ends(name)
+            } else {
+                found == name
+            };
+        is_same.then_some(usize::from(number))
     }
 }
 

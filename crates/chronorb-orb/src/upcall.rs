@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -135,6 +136,8 @@ impl Upcall<'_> {
         if !matches!(self.thread.role, Role::Caller) {
             core.at(Stage::Find);
         }
+        // Declared first, so that the object is left before the priority is restored.
+        let at_priority;
         let active = poa.find_within(&reading, key.hint, key.id);
         drop(reading);
         if let Some(propagated) = self.propagated
@@ -146,14 +149,12 @@ impl Upcall<'_> {
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
         let priority = core.rt.transform.inbound(priority, key.id)?;
-        let at_priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
+        at_priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
         let patience = if poa.is_serial() {
             Some(self.patience_for(&poa, priority)?)
         } else {
             None
         };
-        // It is dropped before the priority is restored.
-        let active = active;
         let mut made = None;
         let found = match &active {
             Some(active) => RequestTarget::Active(active),
@@ -180,7 +181,9 @@ impl Upcall<'_> {
         // which each error needs too.
         drop(running);
         drop(serial);
-        RequestServant::leave(made);
+        RequestServant::leave(&mut made);
+        // It is empty; moving it to where it is dropped would copy its 144 bytes.
+        mem::forget(made);
         ActiveRef::leave(active);
         at_priority.leave();
         poa.leave();

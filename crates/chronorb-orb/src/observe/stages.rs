@@ -146,11 +146,17 @@ impl Stages {
         };
         let protocol = message_header.protocol;
         let text = message_header.version().text(CharSet::Utf8);
-        let body = message_header.decoder(message, &self.arena);
-        let mut body = body.with_host(Some(&self.core)).with_text(text);
-        let Ok(header) = RequestHeader::decode(&mut body, protocol) else {
+        // Made and decoded in place, as there.
+        let decoder = message_header.decoder(message, &self.arena);
+        let mut arguments = Some(decoder.with_host(Some(&self.core)));
+        let Some(body) = &mut arguments else {
             return false;
         };
+        let mut header = RequestHeader::EMPTY;
+        if header.decode_here(body, protocol).is_err() {
+            return false;
+        }
+        body.set_text(text);
         let Some(key) = header.target.key() else {
             return false;
         };
@@ -170,7 +176,7 @@ impl Stages {
             thread: &self.thread,
         };
         let served = upcall.serve(&mut Arrival {
-            arguments: Some(body),
+            arguments: &mut arguments,
             reply: &mut reply,
         });
         matches!(served, Ok(Ok(())))
@@ -179,19 +185,21 @@ impl Stages {
 
 /// The arrival at a skeleton.
 struct Arrival<'a, 'r, 'f> {
-    arguments: Option<Decoder<'a>>,
+    arguments: &'r mut Option<Decoder<'a>>,
     reply: &'r mut ReplyWriter<'f>,
 }
 
 impl Body for Arrival<'_, '_, '_> {
     type Output = Result<(), SystemException>;
 
+    #[inline(always)]
     fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
     {
-        let taken: Option<Decoder<'c>> = self.arguments.take();
-        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        let Some(mut arguments): Option<Decoder<'c>> = self.arguments.take() else {
+            return Err(SystemException::no(SystemExceptionKind::Internal, 0));
+        };
         servant.dispatch(call, call.operation(), &mut arguments, self.reply)
     }
 }

@@ -38,6 +38,15 @@ impl ObjectId {
             Octets::Long(octets) => octets,
         }
     }
+
+    /// Whether the id has these octets. Most ids are slots, of eight octets.
+    #[inline]
+    pub(crate) fn is(&self, name: &[u8]) -> bool {
+        match (&self.0, <&[u8; 8]>::try_from(name)) {
+            (Octets::Short { len: 8, octets }, Ok(name)) => octets.first_chunk() == Some(name),
+            _ => self.as_bytes() == name,
+        }
+    }
 }
 
 impl From<&str> for ObjectId {

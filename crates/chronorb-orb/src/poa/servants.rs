@@ -97,18 +97,18 @@ struct LocatorServant<'p> {
 }
 
 impl RequestServant<'_> {
-    /// Drops a servant, if there is one.
+    /// Drops a servant in its place, if there is one.
     #[inline(always)]
-    pub(crate) fn leave(this: Option<Self>) {
-        if let Some(this) = this {
-            this.end();
+    pub(crate) fn leave(this: &mut Option<Self>) {
+        if this.is_some() {
+            Self::end(this);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end(self) {
-        drop(self);
+    fn end(this: &mut Option<Self>) {
+        *this = None;
     }
 
     #[cold]

@@ -270,6 +270,11 @@ impl DirectoryEntry for Active {
     fn name(&self) -> &[u8] {
         self.id.as_bytes()
     }
+
+    #[inline]
+    fn is_named(&self, name: &[u8]) -> bool {
+        self.id.is(name)
+    }
 }
 
 /// A reference to an entry of the active object map, held while a request uses the object. After

@@ -131,7 +131,21 @@ impl<T> Slots<T> {
         reading: &EpochGuard,
         heir: impl FnOnce(T),
     ) -> Option<SlotRef<'_, T>> {
-        self.enter_inlined(key.index, Some(key.generation), LIVE, reading, heir)
+        let slot = self.slot(key.index, reading)?;
+        let live = live_state(key.generation);
+        // The number of readers; a great number in any other state and with another generation.
+        let seen = slot.state.load(Ordering::Acquire).wrapping_sub(live);
+        if seen >= MANY {
+            return None;
+        }
+        let before = slot.state.fetch_add(READER, Ordering::Acquire);
+        if before.wrapping_sub(live) <= READERS {
+            return Some(SlotRef {
+                slots: self,
+                slot: NonNull::from(slot),
+            });
+        }
+        self.enter_changed(slot, before, Some(key.generation), heir)
     }
 
     /// The value that is now in the slot of this index, whatever its generation. Wait-free.
@@ -187,9 +201,10 @@ impl<T> Slots<T> {
     /// chunk was ahead; no value ever has such a key.
     pub fn was_issued(&self, key: Key) -> bool {
         let reading = epoch::enter();
-        let Some((chunk, _)) = self.place(key.index) else {
+        let (chunk, _) = place(key.index);
+        if key.index >= self.max || chunk >= CHUNKS {
             return false;
-        };
+        }
         let slot = self.slot(key.index, &reading);
         // In this order: memory is given back after the generations were noted.
         let here = slot.map_or(0, |slot| generation(slot.state.load(Ordering::Acquire)));
@@ -269,15 +284,10 @@ impl<T> Slots<T> {
     }
 
     #[inline]
-    fn place(&self, index: u32) -> Option<(usize, usize)> {
-        let (chunk, offset) = place(index);
-        (index < self.max && chunk < CHUNKS).then_some((chunk, offset))
-    }
-
-    #[inline]
     fn slot<'r>(&'r self, index: u32, reading: &'r EpochGuard) -> Option<&'r Slot<T>> {
-        let (chunk, offset) = self.place(index)?;
-        self.chunks[chunk].read(reading)?.get(offset)
+        // A chunk has no slot whose index is the maximum or above.
+        let (chunk, offset) = place(index);
+        self.chunks.get(chunk)?.read(reading)?.get(offset)
     }
 
     /// Counts a reader in, if the slot is in one of the states `wanted` and has the generation, or
@@ -291,26 +301,40 @@ impl<T> Slots<T> {
         reading: &EpochGuard,
         heir: impl FnOnce(T),
     ) -> Option<SlotRef<'_, T>> {
-        self.enter_inlined(index, wanted_generation, wanted, reading, heir)
-    }
-
-    /// [`enter`](Self::enter), for the look-ups of requests.
-    #[inline(always)]
-    fn enter_inlined(
-        &self,
-        index: u32,
-        wanted_generation: Option<u32>,
-        wanted: u64,
-        reading: &EpochGuard,
-        heir: impl FnOnce(T),
-    ) -> Option<SlotRef<'_, T>> {
         let slot = self.slot(index, reading)?;
-        let is_wanted = |state| wanted_generation.is_none_or(|wanted| wanted == generation(state));
         let seen = slot.state.load(Ordering::Acquire);
-        if seen & wanted == 0 || !is_wanted(seen) || seen & READERS >= MANY {
+        if seen & wanted == 0
+            || wanted_generation.is_some_and(|wanted| wanted != generation(seen))
+            || seen & READERS >= MANY
+        {
             return None;
         }
         let before = slot.state.fetch_add(READER, Ordering::Acquire);
+        self.conclude_enter(slot, before, wanted_generation, heir)
+    }
+
+    /// Concludes an entry for a slot that was changed after it was seen.
+    #[cold]
+    #[inline(never)]
+    fn enter_changed(
+        &self,
+        slot: &Slot<T>,
+        before: u64,
+        wanted_generation: Option<u32>,
+        heir: impl FnOnce(T),
+    ) -> Option<SlotRef<'_, T>> {
+        self.conclude_enter(slot, before, wanted_generation, heir)
+    }
+
+    /// Returns a reference for a reader that was counted in, in the state `before`.
+    #[inline]
+    fn conclude_enter(
+        &self,
+        slot: &Slot<T>,
+        before: u64,
+        wanted_generation: Option<u32>,
+        heir: impl FnOnce(T),
+    ) -> Option<SlotRef<'_, T>> {
         if before & (LIVE | DYING) == 0 {
             // The value was removed meanwhile. The counter is meaningless until the next value, and
             // starts from zero then.
@@ -321,7 +345,7 @@ impl<T> Slots<T> {
             slots: self,
             slot: NonNull::from(slot),
         };
-        if is_wanted(before) {
+        if wanted_generation.is_none_or(|wanted| wanted == generation(before)) {
             return Some(reference);
         }
         reference.release().map(heir);
