@@ -383,11 +383,22 @@ impl Object {
         operation: &Operation,
         upcall: impl for<'a> FnOnce(&S, &crate::call::Call<'a>, [&'a &'x (); 0]) -> R,
     ) -> Option<Result<R, SystemException>> {
+        // Generated code has a copy of this function for each operation, so it has only the call.
+        let key = self.key_of_direct_calls()?;
+        let mut call = client::DirectCall::new(upcall);
+        match client::serve_directly(&self.inner.core, key, scope, operation, &mut call)? {
+            Ok(()) => call.into_result().map(Ok),
+            Err(exception) => Some(Err(exception)),
+        }
+    }
+
+    /// Returns the key of an object in this process whose servant is to be called directly.
+    #[inline]
+    fn key_of_direct_calls(&self) -> Option<&[u8]> {
         if self.inner.collocation != Collocation::Direct {
             return None;
         }
-        let key = self.key_within()?;
-        client::direct(&self.inner.core, key, scope, operation, upcall)
+        self.key_within()
     }
 
     /// Calls a oneway operation; returns when the request has gone as far as the policy

@@ -37,6 +37,12 @@ pub struct Scope {
     of_thread: bool,
 }
 
+thread_local! {
+    /// The scopes that are not in use; boxed, so that lending one moves only a pointer.
+    #[allow(clippy::vec_box)]
+    static SCOPES: RefCell<Vec<Box<Scope>>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A reply whose body has not been decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ReplyBody {
@@ -64,24 +70,32 @@ impl Scope {
     /// Lends the calling thread's own scope, whose arena has the ORB's `arena_size`. A nested call
     /// gets another scope, which is kept as well.
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
-        thread_local! {
-            /// The scopes that are not in use; boxed, so that lending one moves only a pointer.
-            #[allow(clippy::vec_box)]
-            static SCOPES: RefCell<Vec<Box<Scope>>> = const { RefCell::new(Vec::new()) };
-        }
-        // A thread that is ending has none left, and keeps none.
-        let spare = SCOPES.try_with(|scopes| scopes.borrow_mut().pop());
-        let spare = spare.ok().flatten();
-        let mut scope = spare.unwrap_or_else(Self::of_thread);
+        // Generated code has a copy of this function for each operation, so it has only the call.
+        let mut scope = Self::lend();
         let result = f(&mut scope);
+        Self::take_back(scope);
+        result
+    }
+
+    /// Takes a scope that is not in use from the thread, or makes one.
+    #[inline]
+    fn lend() -> Box<Self> {
+        // A thread that is ending has none left.
+        let spare = SCOPES.try_with(|scopes| scopes.borrow_mut().pop());
+        spare.ok().flatten().unwrap_or_else(Self::of_thread)
+    }
+
+    /// Keeps a scope for the next call of the thread, unless it has enough.
+    #[inline(always)]
+    fn take_back(mut scope: Box<Self>) {
         scope.arena.reset();
+        // A thread that is ending keeps none.
         let _ = SCOPES.try_with(|scopes| {
             let mut scopes = scopes.borrow_mut();
             if scopes.len() < KEPT_SCOPES {
                 scopes.push(scope);
             }
         });
-        result
     }
 
     #[cold]

@@ -139,30 +139,10 @@ fn exchange(
     }
 }
 
-/// Calls the servant itself; `None` if the call must be marshalled.
-pub(crate) fn direct<'x, S: 'static, R>(
-    core: &Arc<Core>,
-    key: &[u8],
-    scope: &mut Scope,
-    operation: &Operation,
-    call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
-) -> Option<Result<R, SystemException>> {
-    let mut call = DirectCall {
-        call: Some(call),
-        result: None,
-        arguments: PhantomData,
-        servant: PhantomData,
-    };
-    match serve_directly(core, key, scope, operation, &mut call)? {
-        Ok(()) => call.result.map(Ok),
-        Err(exception) => Some(Err(exception)),
-    }
-}
-
-/// Serves a direct call. Generated code has a body for each operation, so this is compiled once
-/// for all of them.
+/// Calls the servant itself; `None` if the call must be marshalled. Generated code has a body for
+/// each operation, so this is compiled once for all of them.
 #[inline(never)]
-fn serve_directly<'b>(
+pub(crate) fn serve_directly<'b>(
     core: &Arc<Core>,
     key: &[u8],
     scope: &mut Scope,
@@ -218,13 +198,29 @@ fn upcall<'r>(
 }
 
 /// A call of the servant itself.
-struct DirectCall<'x, S, F, R> {
+pub(crate) struct DirectCall<'x, S, F, R> {
     /// The call, until it is made.
     call: Option<F>,
     /// The result, if the servant has the type that is called.
     result: Option<R>,
     arguments: PhantomData<&'x ()>,
     servant: PhantomData<fn(&S)>,
+}
+
+impl<S, F, R> DirectCall<'_, S, F, R> {
+    pub(crate) fn new(call: F) -> Self {
+        Self {
+            call: Some(call),
+            result: None,
+            arguments: PhantomData,
+            servant: PhantomData,
+        }
+    }
+
+    /// Returns the result, if the servant was called.
+    pub(crate) fn into_result(self) -> Option<R> {
+        self.result
+    }
 }
 
 impl<'x, S, R, F> Body for DirectCall<'x, S, F, R>
@@ -238,8 +234,8 @@ where
     where
         Self: 'c,
     {
-        let servant = servant.servant_as(TypeId::of::<S>());
-        if let Some(servant) = servant.and_then(|servant| servant.downcast_ref::<S>())
+        if let Some(servant) = servant.servant_as(TypeId::of::<S>())
+            && let Some(servant) = servant.downcast_ref::<S>()
             && let Some(made) = self.call.take()
         {
             self.result = Some(made(servant, call, []));

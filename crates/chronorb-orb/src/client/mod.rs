@@ -20,7 +20,7 @@ mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
-pub(crate) use collocated::direct;
+pub(crate) use collocated::{DirectCall, serve_directly};
 pub(crate) use connection::ClientState;
 pub(crate) use explicit::bind_explicitly;
 #[cfg(feature = "miop")]
