@@ -91,7 +91,7 @@ fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
         Workload::Flood(_) => {
             outcome.add_rate(turn, SENT, calls.iter().sum(), Some(arrivals(&calls)))
         }
-        _ => outcome.add_latencies(turn, CALLS as u32, &calls),
+        _ => outcome.add_latencies(turn, CALLS as u32, &calls, Disturbance::default()),
     }
 }
 
@@ -270,8 +270,8 @@ fn what_did_not_arrive_is_counted() {
         .expect("there is one");
     let contender = Contender::giop(Protocol::Miop, cell);
     let turn = |round| ContenderTurn { contender, round };
-    outcome.add_latencies(turn(9), 10, &[1_000; 7]);
-    outcome.add_latencies(turn(10), 10, &[]);
+    outcome.add_latencies(turn(9), 10, &[1_000; 7], Disturbance::default());
+    outcome.add_latencies(turn(10), 10, &[], Disturbance::default());
     let rounds = outcome.rounds(contender).expect("it was measured");
     assert_eq!(rounds.latency.calls, CALLS + 7);
     assert_eq!(rounds.lost, 13);
