@@ -39,9 +39,8 @@ fn write_again(options: u8, messages: &[Read]) {
             continue;
         }
         let mut octets = Vec::new();
-        let written = writer.write(message, |head, body| {
-            octets.extend_from_slice(head);
-            octets.extend_from_slice(body);
+        let written = writer.write(message, |slices| {
+            octets.extend(slices.iter().flat_map(|slice| slice.iter()));
             Ok::<_, Infallible>(())
         });
         assert_eq!(written, Ok(()));

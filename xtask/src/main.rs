@@ -144,7 +144,7 @@ fn test() -> Result<(), Failure> {
     models()?;
     fuzz::replay()?;
     services()?;
-    run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
+    run::cargo_tests(&["test", "--workspace", "--no-fail-fast"])?;
     bare()?;
     outside()?;
     for what in &left_out {

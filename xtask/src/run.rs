@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The manifest of the example that is no member of the workspace.
 pub(crate) const OUTSIDE: &str = "examples/serial-line/Cargo.toml";
@@ -20,6 +21,39 @@ impl fmt::Display for Failure {
 
 /// Runs cargo in the workspace's root, its output passed on.
 pub(crate) fn cargo(args: &[&str], environment: &[(&str, String)]) -> Result<(), Failure> {
+    run(&mut cargo_command(args, environment))
+}
+
+/// Runs tests as [`cargo`] does. What tests say that fail stands again at the end of the failure,
+/// since most of a long log comes after it.
+pub(crate) fn cargo_tests(args: &[&str]) -> Result<(), Failure> {
+    let mut command = cargo_command(args, &[]);
+    let shown = announce(&command);
+    let failed = |error: io::Error| Failure(format!("{shown}: {error}"));
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let (mut failures, mut in_failures) = (Vec::new(), false);
+    if let Some(output) = child.stdout.take() {
+        let mut log = io::stdout().lock();
+        for line in BufReader::new(output).split(b'\n') {
+            let mut line = line.map_err(failed)?;
+            in_failures |= line == b"failures:";
+            in_failures &= !line.starts_with(b"test result:");
+            line.push(b'\n');
+            log.write_all(&line).map_err(failed)?;
+            if in_failures {
+                failures.extend(line);
+            }
+        }
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() {
+        return Ok(());
+    }
+    let failures = String::from_utf8_lossy(&failures);
+    Err(Failure(format!("{shown}: {status}\n{failures}")))
+}
+
+fn cargo_command(args: &[&str], environment: &[(&str, String)]) -> Command {
     // The very cargo that runs this, so that a chosen toolchain stays chosen.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -28,14 +62,12 @@ pub(crate) fn cargo(args: &[&str], environment: &[(&str, String)]) -> Result<(),
         command.env(name, value);
     }
     command.current_dir(root());
-    run(&mut command)
+    command
 }
 
 /// Runs a program, its output passed on.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
-    let shown = shown(command);
-    // What a job itself prints may be for programs.
-    eprintln!("$ {shown}");
+    let shown = announce(command);
     let status = command
         .status()
         .map_err(|error| Failure(format!("{shown}: {error}")))?;
@@ -69,11 +101,15 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-fn shown(command: &Command) -> String {
+/// Prints a command, and returns it as text.
+fn announce(command: &Command) -> String {
     let program = command.get_program();
-    std::iter::once(program)
+    let shown = std::iter::once(program)
         .chain(command.get_args())
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
-        .join(" ")
+        .join(" ");
+    // What a job itself prints may be for programs.
+    eprintln!("$ {shown}");
+    shown
 }

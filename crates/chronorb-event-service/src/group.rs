@@ -258,7 +258,8 @@ impl GroupConsumer {
     }
 
     /// Disconnects the consumer. When it returns no call of the consumer begins any more, and those
-    /// in progress are over; within such a call it does not wait for it.
+    /// in progress are over, unless they took more than another 5 s; within such a call it does not
+    /// wait for it.
     ///
     /// # Errors
     /// A system exception if the channel is not reached, or has disconnected the consumer before.

@@ -84,15 +84,6 @@ impl TimedSocket {
         }
     }
 
-    pub(crate) fn send_both(
-        &self,
-        first: &[u8],
-        second: &[u8],
-        flags: SendFlags,
-    ) -> Result<usize, IoError> {
-        self.send_vector(&[IoSlice::new(first), IoSlice::new(second)], flags)
-    }
-
     /// Sends as much as fits of slices, of which `sent` octets were sent before. Slices after the
     /// first [`MOST_SLICES`] with octets are left out.
     pub(crate) fn send_slices(

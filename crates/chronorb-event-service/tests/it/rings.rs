@@ -105,6 +105,7 @@ fn losses_are_told_in_their_places() {
     assert_eq!((ring.status().sets, ring.status().lost), (2, 1));
     // It is lapped: half a ring is left.
     supplier.proxy.push(&[event(1, 23); 10]).unwrap();
+    fixture.wait_for_received(13);
     assert_eq!(next(&mut reader), "8 sets");
     assert_eq!(next(&mut reader), "1:23 0");
     assert_eq!(next(&mut reader), "1:23 0");

@@ -3,7 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::RefCell;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,7 +185,8 @@ impl UdpConnection {
         if first.len() + second.len() > self.largest {
             return Err(IoError::TooLarge);
         }
-        let sent = self.socket.send_both(first, second, flags);
+        let pieces = [IoSlice::new(first), IoSlice::new(second)];
+        let sent = self.socket.send_slices(&pieces, 0, flags);
         sent.map_err(of_datagrams)
     }
 
