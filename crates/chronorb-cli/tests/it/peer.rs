@@ -176,11 +176,7 @@ fn what_cannot_be_is_said_with_what_can() {
             2,
             "neither block nor spin",
         ),
-        (
-            &["client", FILE, "--payload", "words:1KiB"],
-            2,
-            "octets:SIZE",
-        ),
+        (&["client", FILE, "--payload", "words:1KiB"], 2, "KIND:SIZE"),
         (
             &["client", FILE, "--threads", "0"],
             2,
