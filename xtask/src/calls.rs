@@ -95,21 +95,25 @@ pub(crate) struct Programs {
     endpoint: fn(Transport, &Path) -> Vec<String>,
 }
 
-/// Builds the programs of chronorb from the workspace in this folder, in the target folder
-/// `target`.
-pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Failure> {
+/// Builds programs from the workspace in this folder, in the target folder `target`.
+pub(crate) fn build(workspace: &Path, target: &Path, programs: &[&str]) -> Result<(), Failure> {
     let manifest = workspace.join("Cargo.toml").display().to_string();
-    let args = [
+    let mut args = vec![
         "build",
         "--quiet",
         "--profile=dist",
         "--package=calls-bench",
-        "--bins",
         "--manifest-path",
         &manifest,
     ];
+    args.extend(programs.iter().flat_map(|program| ["--bin", *program]));
     let target_dir = ("CARGO_TARGET_DIR", target.display().to_string());
-    run::cargo(&args, &[target_dir])?;
+    run::cargo(&args, &[target_dir])
+}
+
+/// Builds the client and the server of chronorb, as [`build`] does.
+pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Failure> {
+    build(workspace, target, &["calls-client", "calls-server"])?;
     let folder = target.join("dist");
     Ok(Programs {
         client: folder.join("calls-client"),

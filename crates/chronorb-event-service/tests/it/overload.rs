@@ -295,8 +295,8 @@ fn case_23_an_urgent_event_does_not_wait_for_a_saturated_lane() {
     let (urgent, consumer) = f.recorder();
     connect_on(&proxy, &consumer, &write_entries(&Filter::of_type(99)), 1);
     let supplier = f.supplier(&[(1, 20)]);
-    // The thread of the low lane comes to wait in a push that its peer does not take. Before that it
-    // may only be late, and takes from its queue while the urgent event is on its way.
+    // The thread of the low lane comes to wait in a push that its peer does not take. Before that
+    // it may only be late, and take from its queue while the urgent event is on its way.
     let payload = vec![7; 256 << 10];
     let mut received = f.service.statistics().received;
     let mut urgents = 0;

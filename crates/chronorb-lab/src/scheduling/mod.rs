@@ -99,7 +99,7 @@ impl Experiment for Scheduling {
             }
             if plan.has(SchedulingPart::Queue) {
                 watch.begin("queues of lanes");
-                queues = Some(queue::measure()?);
+                queues = Some(queue::measure(plan.queued)?);
             }
             if plan.has(SchedulingPart::Recompute) {
                 watch.begin("computations of the scheduling service");

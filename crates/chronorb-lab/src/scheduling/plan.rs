@@ -82,6 +82,8 @@ pub struct SchedulingPlan {
     pub one_lane: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
+    /// The requests that go through each queue.
+    pub queued: u32,
     /// The computations of each number of operations by the scheduling service.
     pub computations: u32,
     /// The batches in which segments and calls are timed.
@@ -116,7 +118,10 @@ impl SchedulingPlan {
     /// Returns the least that runs every part, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
-        Self::of(1, 1, Duration::from_millis(100), 1, 1, 10)
+        Self {
+            queued: 2,
+            ..Self::of(1, 1, Duration::from_millis(100), 1, 1, 10)
+        }
     }
 
     fn of(
@@ -135,6 +140,7 @@ impl SchedulingPlan {
             overruns,
             one_lane,
             calibration,
+            queued: 32,
             computations: 1,
             batches: 1,
             calls: 10,

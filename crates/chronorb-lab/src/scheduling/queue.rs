@@ -42,6 +42,7 @@ pub struct QueueFigures {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct QueueOrder {
     depths: Vec<u32>,
+    requests: u32,
 }
 
 /// The thread whose instructions are counted.
@@ -52,14 +53,15 @@ struct QueueThread {
 }
 
 /// Counts the instructions of queues in another process.
-pub(super) fn measure() -> Result<QueueFigures, LabError> {
+pub(super) fn measure(requests: u32) -> Result<QueueFigures, LabError> {
     let order = QueueOrder {
         depths: DEPTHS.to_vec(),
+        requests,
     };
     let (mut child, thread): (_, QueueThread) = Child::start("queues", QUEUES, &order)?;
     let cases = ORDERS.len() * DEPTHS.len();
     // An empty span; for each queue, one before its requests and one of each.
-    let of_queue = 1 + REQUESTS as usize;
+    let of_queue = 1 + requests as usize;
     let mut figures = QueueFigures {
         allocations: thread.allocations,
         ..QueueFigures::default()
@@ -84,12 +86,12 @@ pub(super) fn measure() -> Result<QueueFigures, LabError> {
         depths.map(move |depth| (*order, depth))
     });
     for ((order, depth), spans) in queues.zip(spans.chunks_exact(of_queue)) {
-        let requests = spans[1..].iter().map(|span| span.saturating_sub(*empty));
-        let (sum, most) = requests.fold((0, 0), |(sum, most), it| (sum + it, most.max(it)));
+        let counts = spans[1..].iter().map(|span| span.saturating_sub(*empty));
+        let (sum, most) = counts.fold((0, 0), |(sum, most), it| (sum + it, most.max(it)));
         figures.rows.push(QueueRow {
             order,
             depth,
-            mean: (sum as f64 / f64::from(REQUESTS) * 10.0).round() / 10.0,
+            mean: (sum as f64 / f64::from(requests) * 10.0).round() / 10.0,
             most,
         });
     }
@@ -106,7 +108,7 @@ pub(crate) fn queues_main(order: &str) -> Result<(), LabError> {
             let mut random = fastrand::Rng::with_seed(4);
             let mut ranks = || rank(&mut random);
             let queue = Queue::filled(*depth, &mut ranks)?;
-            let more: Vec<_> = (0..REQUESTS).map(|_| ranks()).collect();
+            let more: Vec<_> = (0..order.requests).map(|_| ranks()).collect();
             queues.push((queue, more));
         }
     }
@@ -263,8 +265,6 @@ const ORDERS: [(&str, Ranks); 4] = [
 ];
 /// The requests that wait.
 const DEPTHS: [u32; 4] = [1, 10, 100, 1_000];
-/// The requests that are counted in each queue.
-const REQUESTS: u32 = 32;
 
 #[cfg(test)]
 pub(in crate::scheduling) mod tests {
