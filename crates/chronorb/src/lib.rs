@@ -88,7 +88,6 @@
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
-//! | `schedule` | on | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
 //! | `distributable-threads` | on | scheduling segments that calls carry to other processes, and schedulers: `rtscheduling` |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
@@ -100,6 +99,7 @@
 //! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
 //! | `bidir` | on | callbacks on the connections that clients opened: bidirectional GIOP (`-ORBBiDir`) |
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
+//! | `schedule` | off | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
 //! | `baselines` | off | architectures that the papers measure, for comparison: the thread pools `worker-pool` and `filter-chain`, and the connections `active` |
