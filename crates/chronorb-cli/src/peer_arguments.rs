@@ -71,8 +71,8 @@ pub(crate) struct PeerClientArguments {
     #[arg(long, value_name = "T", value_parser = value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
-    /// Send data that the server returns, instead of cubing: octets:SIZE, doubles:SIZE or
-    /// structs:SIZE.
+    /// Send data that the server returns, instead of cubing: octets, doubles, structs, strings,
+    /// unions, anys or values, as octets:64KiB.
     #[arg(long, value_name = "KIND:SIZE", value_parser = peer::payload)]
     payload: Option<peer::Operation>,
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::finding::{Finding, Verdict};
+use crate::round_trips::CpuRoundTrips;
 use crate::wake_ups::WakeUps;
 
 /// The findings of all checks, and the measurement.
@@ -16,6 +17,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// The wake-ups, if they were measured.
     pub measurement: Option<WakeUps>,
+    /// The round trips between neighbouring CPUs, if they were measured.
+    pub round_trips: Vec<CpuRoundTrips>,
 }
 
 impl Diagnosis {
@@ -70,6 +73,15 @@ impl Diagnosis {
         format!("First: {} ({}): {}", first.title, first.id, words.join(" "))
     }
 
+    /// Returns the reasons to distrust the measurement, a text each.
+    pub(crate) fn caveats(&self) -> Vec<String> {
+        let wake_ups = self.measurement.iter().flat_map(WakeUps::caveats);
+        let pairs = self.round_trips.iter();
+        wake_ups
+            .chain(pairs.filter_map(CpuRoundTrips::caveat))
+            .collect()
+    }
+
     /// Returns the figures for programs.
     #[must_use]
     pub fn figures(&self) -> Value {
@@ -77,6 +89,7 @@ impl Diagnosis {
             "environment": self.environment,
             "findings": self.findings,
             "measurement": self.measurement.as_ref().map(WakeUps::figures),
+            "round_trips": self.round_trips.iter().map(CpuRoundTrips::figures).collect::<Vec<_>>(),
         })
     }
 }
@@ -84,6 +97,7 @@ impl Diagnosis {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::round_trips::tests::round_trips;
     use crate::wake_ups::tests::wake_ups;
 
     /// A diagnosis with a finding of each verdict, without a measurement.
@@ -110,6 +124,7 @@ pub(crate) mod tests {
                 finding("kernel", "Kernel", Verdict::Missing, Some("boot another")),
             ],
             measurement: None,
+            round_trips: Vec::new(),
         }
     }
 
@@ -162,7 +177,10 @@ pub(crate) mod tests {
         assert_eq!(figures["findings"][3]["verdict"], "missing");
         assert!(figures["findings"][0]["remedy"].is_null());
         diagnosis.measurement = Some(wake_ups());
+        diagnosis.round_trips = vec![round_trips(4)];
         let figures = diagnosis.figures();
         assert!(figures["measurement"].is_object());
+        assert_eq!(figures["round_trips"][0]["cpus"], json!([0, 1]));
+        assert_eq!(diagnosis.caveats().len(), 1);
     }
 }

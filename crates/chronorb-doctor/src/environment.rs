@@ -197,6 +197,11 @@ impl ProcessorTime {
         (stolen as f64 / all as f64 * 1e4).round() / 1e2
     }
 
+    /// Returns the hundredths of the time since the start that were stolen; `None` without ticks.
+    pub(crate) fn stolen_since_start(self) -> Option<f64> {
+        (self.all > 0).then(|| Self::default().stolen_percent(self))
+    }
+
     /// Returns the hundredths of the time from `self` to `later` in which the processors were busy,
     /// for this machine or for others.
     #[must_use]
@@ -208,7 +213,7 @@ impl ProcessorTime {
 
     /// Parses the first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth
     /// and fifth of them idle and the last stolen, then parts of the first two.
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let ticks = line.split_whitespace().skip(1).take(8);
         let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();

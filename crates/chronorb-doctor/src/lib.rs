@@ -3,7 +3,8 @@
 //! [`examine`] checks the kernel, the rights of the process, CPUs, timers, memory and network. Each
 //! [`Finding`] has what was found, what it costs and how to mend it, and a file that cannot be read
 //! is named with the reason. Nothing is changed. [`measure`] shows the result of it all: the
-//! lateness of threads that sleep until a fixed time.
+//! lateness of threads that sleep until a fixed time. Beside it stand the round trips between CPUs
+//! by polling.
 //!
 //! | module | content |
 //! |---|---|
@@ -22,6 +23,7 @@ mod error;
 mod finding;
 mod machine;
 mod page;
+mod round_trips;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -41,6 +43,7 @@ pub use environment::Environment;
 pub use error::DoctorError;
 pub use finding::{Finding, Verdict};
 pub use page::html;
+pub use round_trips::CpuRoundTrips;
 pub use text::text;
 pub use wake_ups::{CpuWakeUps, WakeUps, measure};
 
@@ -70,6 +73,7 @@ pub fn run(options: &Options) -> Result<(), DoctorError> {
     }
     let mut diagnosis = examine();
     if let Some(length) = options.measure {
+        diagnosis.round_trips = round_trips(length)?;
         diagnosis.measurement = Some(measure(length)?);
         diagnosis.environment.finish();
     }
@@ -87,7 +91,16 @@ pub fn examine() -> Diagnosis {
         environment: Environment::of(&machine),
         findings: CHECKS.iter().map(|check| check.run(&machine)).collect(),
         measurement: None,
+        round_trips: Vec::new(),
     }
+}
+
+/// Measures the round trips between CPUs, in a part of the length of the measurement of wake-ups.
+fn round_trips(length: Duration) -> Result<Vec<CpuRoundTrips>, DoctorError> {
+    let cpus = Machine::this().allowed_cpus();
+    let cpus = cpus.map_err(|unreadable| DoctorError::Cpus(unreadable.to_string()))?;
+    let length = (length / ROUND_TRIPS_PART).min(MOST_ROUND_TRIPS);
+    round_trips::measure(&cpus.iter().collect::<Vec<_>>(), length)
 }
 
 fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
@@ -98,7 +111,7 @@ fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
     let path = path.unwrap_or_default();
     let mut out = io::stdout().lock();
     if options.json {
-        for caveat in diagnosis.measurement.iter().flat_map(WakeUps::caveats) {
+        for caveat in diagnosis.caveats() {
             eprintln!("{caveat}");
         }
         writeln!(out, "{}", diagnosis.figures())?;
@@ -110,3 +123,8 @@ fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
     }
     out.flush()
 }
+
+/// The part of the measurement that round trips take.
+const ROUND_TRIPS_PART: u32 = 5;
+/// The longest measurement of round trips.
+const MOST_ROUND_TRIPS: Duration = Duration::from_secs(10);

@@ -4,6 +4,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Unit, units};
 
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Finding, Verdict};
+use crate::round_trips;
 use crate::text::{bound, scheduling, table};
 use crate::wake_ups::{WakeUps, from_us};
 
@@ -15,8 +16,8 @@ pub fn html(diagnosis: &Diagnosis) -> String {
     let mut repeat = "chronorb doctor";
     if let Some(wake_ups) = &diagnosis.measurement {
         document = document
-            .caveats(wake_ups.caveats())
-            .tables([table(wake_ups)])
+            .caveats(diagnosis.caveats())
+            .tables([table(wake_ups), round_trips::table(&diagnosis.round_trips)])
             .chart(by_lateness(wake_ups))
             .chart(over_time(wake_ups));
         repeat = "chronorb doctor --measure";
@@ -85,12 +86,14 @@ fn over_time(wake_ups: &WakeUps) -> Chart {
 mod tests {
     use super::*;
     use crate::diagnosis::tests::diagnosis;
+    use crate::round_trips::tests::round_trips;
     use crate::wake_ups::tests::wake_ups;
 
     #[test]
     fn the_page_states_its_finding_and_stands_alone() {
         let mut diagnosis = diagnosis();
         diagnosis.measurement = Some(wake_ups());
+        diagnosis.round_trips = vec![round_trips(1)];
         let page = html(&diagnosis);
         assert!(page.contains("<title>Wake-ups are late by 90.0 µs (p99) and 3.60 ms at most:"));
         assert_eq!(page.matches("<svg").count(), 2);
@@ -100,6 +103,7 @@ mod tests {
             "8 µs",
             "2 ms",
             "time since the start",
+            "CPUs 0 and 1",
         ] {
             assert!(page.contains(part), "{part}");
         }

@@ -7,6 +7,7 @@ use chronorb_report::{Table, counted, units};
 
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Finding, Verdict};
+use crate::round_trips::{self, CpuRoundTrips};
 use crate::wake_ups::{WakeUps, from_us};
 
 /// Renders the findings by verdict, the measurement, and as the last line the first step.
@@ -30,6 +31,9 @@ pub fn text(diagnosis: &Diagnosis) -> String {
     }
     if let Some(wake_ups) = &diagnosis.measurement {
         measurement(&mut text, wake_ups);
+        if !diagnosis.round_trips.is_empty() {
+            round_trips(&mut text, &diagnosis.round_trips);
+        }
         if let [stolen] = environment.stolen_percent[..]
             && stolen > 0.0
         {
@@ -96,6 +100,15 @@ fn measurement(text: &mut String, wake_ups: &WakeUps) {
     text.push_str(&table(wake_ups).text());
     text.push('\n');
     histogram(text, &wake_ups.all());
+}
+
+fn round_trips(text: &mut String, pairs: &[CpuRoundTrips]) {
+    text.push_str("\nBETWEEN CPUS\n  A counter between threads that poll, means of 100\n\n");
+    text.push_str(&round_trips::table(pairs).text());
+    for caveat in pairs.iter().filter_map(CpuRoundTrips::caveat) {
+        text.push('\n');
+        paragraph(text, &caveat);
+    }
 }
 
 /// Returns the name of the scheduling of the threads.
@@ -214,6 +227,7 @@ mod tests {
     use super::*;
     use crate::checks::CHECKS;
     use crate::diagnosis::tests::diagnosis;
+    use crate::round_trips::tests::round_trips;
     use crate::tests::Fixture;
     use crate::wake_ups::tests::wake_ups;
 
@@ -241,6 +255,7 @@ mod tests {
         let findings = CHECKS.iter().map(|check| check.run(&fixture.machine));
         diagnosis.findings = findings.collect();
         diagnosis.measurement = Some(wake_ups());
+        diagnosis.round_trips = vec![round_trips(4)];
         let text = text(&diagnosis);
         // Commands have their own indentation, and are not wrapped.
         let is_command = |line: &&str| line.len() - line.trim_start().len() == 6;
@@ -253,6 +268,7 @@ mod tests {
     fn the_measurement_is_a_table_and_a_histogram() {
         let mut diagnosis = diagnosis();
         diagnosis.measurement = Some(wake_ups());
+        diagnosis.round_trips = vec![round_trips(4)];
         let text = text(&diagnosis);
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(words).collect();
@@ -263,6 +279,7 @@ mod tests {
             "16 µs to 32 µs 0",
             "256 µs to 512 µs 1 ██████████",
             "2 ms to 4 ms 1 ██████████",
+            "CPUs 0 and 1 1 000 1.00 µs 1.00 µs 1.00 µs 4.00 µs 4.00 µs 4.00 µs",
         ] {
             assert!(lines.iter().any(|line| line == row), "{row:?}:\n{text}");
         }

@@ -270,11 +270,12 @@ impl PushConsumerOwnedServant for RingState {
             body,
         } = &mut *self.output.lock();
         body.renew(&|e| e.write_seq(data))?;
-        if body.len() <= *most {
-            self.sets.fetch_add(1, Ordering::Relaxed);
+        let lost = if body.len() <= *most {
+            0
         } else {
-            let lost = data.len() as u64;
-            self.lost.fetch_add(lost, Ordering::Relaxed);
+            data.len() as u64
+        };
+        if lost > 0 {
             let number = AnyBuf::new(&lost).unwrap_or_default();
             let mut data = empty_data();
             data.any_value = number.as_view();
@@ -283,6 +284,8 @@ impl PushConsumerOwnedServant for RingState {
         }
         // Without room for a loss, in the shortest slots, readers are told nothing.
         let _ = publisher.publish(&[body.as_slice()]);
+        self.sets.fetch_add(u64::from(lost == 0), Ordering::Relaxed);
+        self.lost.fetch_add(lost, Ordering::Relaxed);
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 //
 //   client REFERENCE OPERATION OCTETS THREADS [-ORB…] [--fifo PRIORITY]
 //
-// OPERATION is cube, octets, doubles or structs; OCTETS is how much data a call has each way. Says a
-// line `{}` when all its threads are connected. Then, for each line {"warm_up":W,"calls":N}, each thread
+// OPERATION is cube, octets, doubles, structs, strings, unions, anys or values; OCTETS is how much
+// data a call has each way. Says a line `{}` when all its threads are connected. Then, for each line {"warm_up":W,"calls":N}, each thread
 // makes W untimed calls and N timed ones, and it says {"elapsed_ns":…,"latencies_ns":[…]}, with
 // the time of each call where there is one thread. Ends with the line `null`, or with the input.
 // Every answer is checked; a wrong one ends the program.
@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <thread>
@@ -74,19 +75,96 @@ Call doubles(Peers::Data_ptr data, CORBA::ULong size) {
   };
 }
 
+Peers::Sample sample(CORBA::ULong n) {
+  return Peers::Sample{CORBA::Long(n), CORBA::Short(n), CORBA::Octet(n), CORBA::Double(n),
+                       CORBA::Float(n)};
+}
+
+bool same(const Peers::Sample& a, const Peers::Sample& b) {
+  return a.id == b.id && a.kind == b.kind && a.flags == b.flags && a.value == b.value &&
+         a.weight == b.weight;
+}
+
+const char* text(CORBA::ULong n) {
+  static const char* texts[] = {"chronometer", "determinism", "preemptions", "reliability"};
+  return texts[n % 4];
+}
+
 Call structs(Peers::Data_ptr data, CORBA::ULong size) {
   const CORBA::ULong octets_each = 24;  // on the wire, with the padding up to the next
   Peers::Samples v;
   v.length(size / octets_each);
-  for (CORBA::ULong n = 0; n < v.length(); n++)
-    v[n] = Peers::Sample{CORBA::Long(n), CORBA::Short(n), CORBA::Octet(n), CORBA::Double(n),
-                         CORBA::Float(n)};
+  for (CORBA::ULong n = 0; n < v.length(); n++) v[n] = sample(n);
   return [data, v](unsigned) {
     Peers::Samples_var echo = data->echo_samples(v);
-    same_ends(v, echo.in(), [](const Peers::Sample& a, const Peers::Sample& b) {
-      return a.id == b.id && a.kind == b.kind && a.flags == b.flags && a.value == b.value &&
-             a.weight == b.weight;
-    });
+    same_ends(v, echo.in(), same);
+  };
+}
+
+Call strings(Peers::Data_ptr data, CORBA::ULong size) {
+  const CORBA::ULong octets_each = 16;  // on the wire, with the length
+  Peers::Strings v;
+  v.length(size / octets_each);
+  for (CORBA::ULong n = 0; n < v.length(); n++) v[n] = text(n);
+  return [data, v](unsigned) {
+    Peers::Strings_var echo = data->echo_strings(v);
+    same_ends(v, echo.in(),
+              [](const char* a, const char* b) { return std::strcmp(a, b) == 0; });
+  };
+}
+
+bool same_reading(const Peers::Reading& a, const Peers::Reading& b) {
+  if (a._d() != b._d()) return false;
+  switch (a._d()) {
+    case 0: return a.count() == b.count();
+    case 1: return std::strcmp(a.text(), b.text()) == 0;
+    default: return same(a.measured(), b.measured());
+  }
+}
+
+Call unions(Peers::Data_ptr data, CORBA::ULong size) {
+  const CORBA::ULong octets_of_three = 56;  // on the wire, one of each kind
+  Peers::Readings v;
+  v.length(size * 3 / octets_of_three);
+  for (CORBA::ULong n = 0; n < v.length(); n++) {
+    switch (n % 3) {
+      case 0: v[n].count(n); break;
+      case 1: v[n].text(text(n)); break;
+      default: v[n].measured(sample(n)); v[n]._d(2);
+    }
+  }
+  return [data, v](unsigned) {
+    Peers::Readings_var echo = data->echo_readings(v);
+    same_ends(v, echo.in(), same_reading);
+  };
+}
+
+bool same_any(const CORBA::Any& a, const CORBA::Any& b) {
+  const Peers::Sample *of_a, *of_b;
+  return (a >>= of_a) && (b >>= of_b) && same(*of_a, *of_b);
+}
+
+Call anys(Peers::Data_ptr data, CORBA::ULong size) {
+  const CORBA::ULong octets_each = 152;  // on the wire, with the type code
+  Peers::Anys v;
+  v.length(size / octets_each);
+  for (CORBA::ULong n = 0; n < v.length(); n++) v[n] <<= sample(n % 64);
+  return [data, v](unsigned) {
+    Peers::Anys_var echo = data->echo_anys(v);
+    same_ends(v, echo.in(), same_any);
+  };
+}
+
+Call values(Peers::Data_ptr data, CORBA::ULong size) {
+  const CORBA::ULong octets_each = 24;  // on the wire, with the tag and the place of the type
+  Peers::Ticks v;
+  v.length(size / octets_each);
+  for (CORBA::ULong n = 0; n < v.length(); n++) v[n] = new OBV_Peers::Tick(n, n);
+  return [data, v](unsigned) {
+    Peers::Ticks_var echo = data->echo_ticks(v);
+    require(v.length() == echo->length());
+    for (CORBA::ULong n : {CORBA::ULong(0), v.length() - 1})
+      require(v[n]->id() == echo[n]->id() && v[n]->level() == echo[n]->level());
   };
 }
 
@@ -97,6 +175,10 @@ Call calls(CORBA::Object_ptr object, const std::string& operation, CORBA::ULong 
   if (operation == "octets") return octets(data, size);
   if (operation == "doubles") return doubles(data, size);
   if (operation == "structs") return structs(data, size);
+  if (operation == "strings") return strings(data, size);
+  if (operation == "unions") return unions(data, size);
+  if (operation == "anys") return anys(data, size);
+  if (operation == "values") return values(data, size);
   fail("there is no operation " + operation);
 }
 
@@ -179,6 +261,8 @@ int main(int argc, char** argv) try {
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv, "omniORB4", options);
   if (argc < 5) fail("usage: client REFERENCE OPERATION OCTETS THREADS [--fifo PRIORITY]");
   schedule(priority(argc, argv, "--fifo"));
+  CORBA::ValueFactoryBase_var ticks(new Peers::Tick_init);
+  CORBA::ValueFactoryBase_var none = orb->register_value_factory(Peers::Tick::_PD_repoId, ticks);
   CORBA::Object_var object = orb->string_to_object(argv[1]);
   const Call call = calls(object, argv[2], CORBA::ULong(std::stoul(argv[3])));
   const unsigned threads = unsigned(std::stoul(argv[4]));

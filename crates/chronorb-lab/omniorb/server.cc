@@ -24,6 +24,12 @@ class Mirror : public POA_Peers::Data {
   Peers::Octets* echo_octets(const Peers::Octets& v) override { return new Peers::Octets(v); }
   Peers::Doubles* echo_doubles(const Peers::Doubles& v) override { return new Peers::Doubles(v); }
   Peers::Samples* echo_samples(const Peers::Samples& v) override { return new Peers::Samples(v); }
+  Peers::Strings* echo_strings(const Peers::Strings& v) override { return new Peers::Strings(v); }
+  Peers::Readings* echo_readings(const Peers::Readings& v) override {
+    return new Peers::Readings(v);
+  }
+  Peers::Anys* echo_anys(const Peers::Anys& v) override { return new Peers::Anys(v); }
+  Peers::Ticks* echo_ticks(const Peers::Ticks& v) override { return new Peers::Ticks(v); }
 };
 
 std::string reference(CORBA::ORB_ptr orb, PortableServer::POA_ptr poa,
@@ -44,6 +50,8 @@ int main(int argc, char** argv) try {
                               {nullptr, nullptr}};
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv, "omniORB4", options);
   schedule(priority(argc, argv, "--fifo"));
+  CORBA::ValueFactoryBase_var ticks(new Peers::Tick_init);
+  CORBA::ValueFactoryBase_var none = orb->register_value_factory(Peers::Tick::_PD_repoId, ticks);
   CORBA::Object_var object = orb->resolve_initial_references("RootPOA");
   PortableServer::POA_var poa = PortableServer::POA::_narrow(object);
   PortableServer::POAManager_var manager = poa->the_POAManager();

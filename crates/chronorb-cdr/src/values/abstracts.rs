@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Narrow, ReadState, narrow_value};
+use super::{Narrow, ReadState, narrow};
 use crate::{CdrError, Decoder, Encoder, Value};
 
 /// A value that can be passed where an abstract interface is expected: every value type, and the
@@ -92,8 +92,6 @@ impl Decoder<'_> {
         let Some(value) = self.read_untyped("", A::known)? else {
             return Ok(None);
         };
-        narrow_value(&value)
-            .map(Some)
-            .ok_or(CdrError::WrongValueType)
+        narrow(value).map(Some).ok_or(CdrError::WrongValueType)
     }
 }

@@ -148,13 +148,18 @@ impl fmt::Debug for Narrow<'_> {
 /// Converts a value to a `V`: the trait of a value type or of an abstract interface, or the struct
 /// of a value box. Returns `None` if it is not a `V`.
 pub fn narrow_value<V: ?Sized + 'static>(value: &Arc<dyn Value>) -> Option<Arc<V>> {
+    narrow(value.clone())
+}
+
+/// Converts as [`narrow_value`] does, without another reference.
+fn narrow<V: ?Sized + 'static>(value: Arc<dyn Value>) -> Option<Arc<V>> {
     let mut narrowed: Option<Arc<V>> = None;
-    let mut to = Narrow {
-        wanted: &mut narrowed,
-    };
-    value.clone().narrow_to(&mut to);
-    // Every value is also a plain `Value`.
-    to.offer(value.clone());
+    let wanted: &mut dyn Any = &mut narrowed;
+    match wanted.downcast_mut::<Option<Arc<dyn Value>>>() {
+        // Every value is also a plain `Value`.
+        Some(plain) => *plain = Some(value),
+        None => value.narrow_to(&mut Narrow { wanted }),
+    }
     narrowed
 }
 

@@ -1,11 +1,10 @@
 //! Decoding of value types: sharing, repository ids, chunks and truncation.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::registry::{self, Read};
-use super::{ReadState, Value, ValueType, narrow_value};
+use super::{ReadState, Value, ValueType, narrow};
 use crate::limits::steps_of_text;
 use crate::{CdrError, Decoder, stack};
 
@@ -36,9 +35,7 @@ impl<'a> Decoder<'a> {
         let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
             return Ok(None);
         };
-        narrow_value(&value)
-            .map(Some)
-            .ok_or(CdrError::WrongValueType)
+        narrow(value).map(Some).ok_or(CdrError::WrongValueType)
     }
 
     /// Reads a value where one of the type `formal` is expected.
@@ -65,14 +62,7 @@ impl<'a> Decoder<'a> {
             0 => None,
             INDIRECTION => {
                 let target = self.read_target()?;
-                let reading = self.reading();
-                let value = reading.values.get(&target).cloned();
-                let error = if reading.open.contains(&target) {
-                    CdrError::CyclicValue
-                } else {
-                    CdrError::InvalidValue
-                };
-                Some(value.ok_or(error)?)
+                Some(self.reading().value(target)?)
             }
             CHUNK_LIMIT..0x8000_0000 if !self.in_chunks => {
                 Some(self.read_tagged(tag, start, formal, known)?)
@@ -105,8 +95,7 @@ impl<'a> Decoder<'a> {
             ValueReader::Registered(read) => read(self)?,
             ValueReader::Known(read) => read(self)?,
         };
-        self.close_value(is_chunked)?;
-        self.reading().values.insert(start, value.clone());
+        self.close_value(is_chunked, Some(&value))?;
         Ok(value)
     }
 
@@ -121,7 +110,7 @@ impl<'a> Decoder<'a> {
         }
         match tag & IDS {
             0 => Ok(Arc::new([Id::new(Arc::from(formal))])),
-            ONE_ID => Ok(Arc::new([self.read_id()?])),
+            ONE_ID => self.read_id(),
             LIST_OF_IDS => self.read_ids(),
             _ => Err(CdrError::InvalidValue),
         }
@@ -131,8 +120,7 @@ impl<'a> Decoder<'a> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
             let target = self.read_target()?;
-            let list = self.reading().lists.get(&target).cloned();
-            return list.ok_or(CdrError::InvalidValue);
+            return at(&self.reading().lists, target).cloned();
         }
         let n = self.read_len(LEAST_ID)?;
         let start = self.position() - 4;
@@ -142,19 +130,18 @@ impl<'a> Decoder<'a> {
         if n > self.arena().bounds().value_ids as usize {
             return Err(CdrError::BoundExceeded);
         }
-        let ids = (0..n).map(|_| self.read_id());
+        let ids = (0..n).map(|_| Ok(self.read_id()?[0].clone()));
         let ids: Arc<[Id]> = ids.collect::<Result<_, _>>()?;
-        self.reading().lists.insert(start, ids.clone());
+        self.reading().lists.push((start, ids.clone()));
         Ok(ids)
     }
 
-    /// Reads a repository identifier, or an indirection to an earlier one.
-    fn read_id(&mut self) -> Result<Id, CdrError> {
+    /// Reads a repository identifier, or an indirection to an earlier one, as a list of one.
+    fn read_id(&mut self) -> Result<Arc<[Id]>, CdrError> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
             let target = self.read_target()?;
-            let id = self.reading().ids.get(&target).cloned();
-            return id.ok_or(CdrError::InvalidValue);
+            return at(&self.reading().ids, target).cloned();
         }
         self.align(4)?;
         let start = self.position();
@@ -162,9 +149,9 @@ impl<'a> Decoder<'a> {
         if text.len() > self.arena().bounds().value_id_octets as usize {
             return Err(CdrError::BoundExceeded);
         }
-        let id = Id::new(Arc::from(text));
+        let id: Arc<[Id]> = Arc::new([Id::new(Arc::from(text))]);
         self.charge(steps_of_text(text.len()))?;
-        self.reading().ids.insert(start, id.clone());
+        self.reading().ids.push((start, id.clone()));
         Ok(id)
     }
 
@@ -173,13 +160,12 @@ impl<'a> Decoder<'a> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
             let target = self.read_target()?;
-            let is_known = self.reading().codebases.contains(&target);
-            return is_known.then_some(()).ok_or(CdrError::InvalidValue);
+            return at(&self.reading().codebases, target).copied();
         }
         self.align(4)?;
         let start = self.position();
         self.read_str()?;
-        self.reading().codebases.insert(start);
+        self.reading().codebases.push((start, ()));
         Ok(())
     }
 
@@ -201,11 +187,11 @@ impl<'a> Decoder<'a> {
         if reading.open.len() >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);
         }
-        if reading.count >= MAX_VALUES {
+        if reading.values.len() >= MAX_VALUES as usize {
             return Err(CdrError::TooManyValues);
         }
-        reading.open.push(start);
-        reading.count += 1;
+        reading.open.push(reading.values.len());
+        reading.values.push((start, None));
         if !is_chunked {
             // Everything within a value in chunks is in chunks.
             return match reading.level {
@@ -222,12 +208,19 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn close_value(&mut self, is_chunked: bool) -> Result<(), CdrError> {
+    fn close_value(
+        &mut self,
+        is_chunked: bool,
+        value: Option<&Arc<dyn Value>>,
+    ) -> Result<(), CdrError> {
         if is_chunked {
             self.end_chunks()?;
             self.reading().level -= 1;
         }
-        self.reading().open.pop();
+        let reading = self.reading();
+        if let Some(index) = reading.open.pop() {
+            reading.values[index].1 = value.cloned();
+        }
         Ok(())
     }
 
@@ -276,11 +269,7 @@ impl<'a> Decoder<'a> {
             Some(read) => Some(read(self)?),
             None => None,
         };
-        self.close_value(true)?;
-        if let Some(value) = value {
-            self.reading().values.insert(start, value);
-        }
-        Ok(())
+        self.close_value(true, value.as_ref())
     }
 
     pub(super) fn reading(&mut self) -> &mut ReadLog {
@@ -332,20 +321,44 @@ pub(crate) trait ReadNotes {
     fn reading(&mut self) -> &mut ReadLog;
 }
 
-/// Values, identifiers, lists of identifiers, and codebases, by position.
+/// Values, identifiers, lists of identifiers, and codebases, by position. They are read in the
+/// order of their positions, so a binary search finds them.
 #[derive(Default)]
 pub(crate) struct ReadLog {
-    values: HashMap<usize, Arc<dyn Value>>,
-    ids: HashMap<usize, Id>,
-    lists: HashMap<usize, Arc<[Id]>>,
-    codebases: HashSet<usize>,
-    /// The positions of the values that enclose the next octet.
+    /// Nothing stands for a value that is open, or was skipped.
+    values: Vec<(usize, Option<Arc<dyn Value>>)>,
+    /// Each identifier as a list of one.
+    ids: Vec<(usize, Arc<[Id]>)>,
+    lists: Vec<(usize, Arc<[Id]>)>,
+    codebases: Vec<(usize, ())>,
+    /// The indexes of the values that enclose the next octet.
     open: Vec<usize>,
-    count: u32,
     /// The number of open values that are in chunks.
     pub(super) level: u32,
     /// The outermost level that the last end tag closed, with all levels within it.
     pub(super) ended_to: Option<u32>,
+}
+
+impl ReadLog {
+    /// Returns the value that an indirection to `target` means.
+    fn value(&self, target: usize) -> Result<Arc<dyn Value>, CdrError> {
+        if let Some(value) = at(&self.values, target)? {
+            return Ok(value.clone());
+        }
+        let mut open = self.open.iter();
+        if open.any(|index| self.values[*index].0 == target) {
+            return Err(CdrError::CyclicValue);
+        }
+        Err(CdrError::InvalidValue)
+    }
+}
+
+/// Returns what was read at a position.
+fn at<T>(entries: &[(usize, T)], position: usize) -> Result<&T, CdrError> {
+    let index = entries.binary_search_by_key(&position, |(at, _)| *at);
+    index
+        .map(|index| &entries[index].1)
+        .map_err(|_| CdrError::InvalidValue)
 }
 
 impl ReadNotes for ReadLog {

@@ -1,6 +1,7 @@
 //! Encoding of value types: sharing, repository ids and chunks.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
@@ -35,16 +36,16 @@ impl Encoder<'_> {
 
     fn write_untyped(&mut self, value: Arc<dyn Value>) -> Result<(), CdrError> {
         let address = Arc::as_ptr(&value).cast::<()>().addr();
-        match self.writing().values.get(&address) {
-            Some(written) if written.is_open => return Err(CdrError::CyclicValue),
-            Some(written) => {
-                let position = written.position;
-                return self.write_indirection(position);
+        let notes = self.writing();
+        if let Some(written) = notes.values.get(&address) {
+            if notes.open.contains(&address) {
+                return Err(CdrError::CyclicValue);
             }
-            None => {}
+            let position = written.position;
+            return self.write_indirection(position);
         }
         let info = value.info();
-        let is_chunked = info.custom || !info.truncatable_to.is_empty() || self.writing().level > 0;
+        let is_chunked = info.custom || !info.truncatable_to.is_empty() || notes.level > 0;
         self.end_chunk()?;
         self.write_header(info, is_chunked, address, &value)?;
         if is_chunked {
@@ -54,11 +55,7 @@ impl Encoder<'_> {
         if is_chunked {
             self.leave_level()?;
         }
-        let notes = self.writing();
-        notes.depth -= 1;
-        if let Some(written) = notes.values.get_mut(&address) {
-            written.is_open = false;
-        }
+        self.writing().open.pop();
         Ok(())
     }
 
@@ -76,14 +73,13 @@ impl Encoder<'_> {
         let position = self.position() - 4;
         self.stack_limit().check(stack::Room::NONE)?;
         let notes = self.writing();
-        if notes.depth >= MAX_VALUE_DEPTH as usize {
+        if notes.open.len() >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);
         }
-        notes.depth += 1;
+        notes.open.push(address);
         notes.first = notes.first.min(position);
         let written = WrittenValue {
             position,
-            is_open: true,
             _value: value.clone(),
         };
         notes.values.insert(address, written);
@@ -200,11 +196,12 @@ pub(crate) trait WriteNotes {
 
 pub(crate) struct WriteLog {
     /// The written values, by address.
-    values: HashMap<usize, WrittenValue>,
+    values: HashMap<usize, WrittenValue, BuildHasherDefault<AddressHasher>>,
+    /// The addresses of the values whose state is being written, the outermost first.
+    open: Vec<usize>,
     ids: Vec<(&'static str, usize)>,
     /// The position of the first value.
     first: usize,
-    depth: usize,
     /// The number of values in chunks that enclose the next octet.
     level: i32,
     chunk: Option<Chunk>,
@@ -222,19 +219,44 @@ struct Chunk {
 
 struct WrittenValue {
     position: usize,
-    /// Whether its state is still being written.
-    is_open: bool,
     /// Kept so that no other value can have its address.
     _value: Arc<dyn Value>,
 }
 
+/// A hasher of addresses, which no peer chooses.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.write_usize(usize::from(*octet));
+        }
+    }
+
+    #[inline]
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (self.0 ^ address as u64).wrapping_mul(GOLDEN);
+    }
+
+    /// The high half of the product depends on all bits of the address, and a table uses the low
+    /// bits first.
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(32)
+    }
+}
+
+/// 2^64 divided by the golden ratio: multiples of it are spread evenly.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Default for WriteLog {
     fn default() -> Self {
         Self {
-            values: HashMap::new(),
+            values: HashMap::default(),
+            open: Vec::new(),
             ids: Vec::new(),
             first: usize::MAX,
-            depth: 0,
             level: 0,
             chunk: None,
             great: usize::MAX,
@@ -254,6 +276,8 @@ impl WriteNotes for WriteLog {
             return great;
         }
         self.values.retain(|_, written| written.position < position);
+        self.open
+            .retain(|address| self.values.contains_key(address));
         self.ids.retain(|(_, at)| *at < position);
         None
     }

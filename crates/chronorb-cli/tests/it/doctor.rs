@@ -20,8 +20,12 @@ fn what_was_found_is_one_json_object_and_nothing_else() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     let diagnosis: Value = serde_json::from_str(stdout(&output)).expect("exactly one JSON value");
-    assert_eq!(keys(&diagnosis), ["environment", "findings", "measurement"]);
+    assert_eq!(
+        keys(&diagnosis),
+        ["environment", "findings", "measurement", "round_trips"]
+    );
     assert!(diagnosis["measurement"].is_null());
+    assert_eq!(diagnosis["round_trips"], serde_json::json!([]));
     let findings = diagnosis["findings"].as_array().expect("a list");
     for finding in findings {
         assert_eq!(

@@ -118,7 +118,15 @@ fn settings_of_the_orb_may_stand_anywhere_on_the_command_line() {
 #[test]
 fn data_comes_back_too() {
     let server = Server::start(&[]);
-    for payload in ["octets:1MiB", "doubles:64KiB", "structs:64KiB"] {
+    for payload in [
+        "octets:1MiB",
+        "doubles:64KiB",
+        "structs:64KiB",
+        "strings:64KiB",
+        "unions:64KiB",
+        "anys:64KiB",
+        "values:64KiB",
+    ] {
         let figures = server.call(&["--n", "5", "--warmup", "1", "--payload", payload]);
         assert_eq!(figures["n"], 5, "{payload}");
     }
@@ -168,11 +176,7 @@ fn what_cannot_be_is_said_with_what_can() {
             2,
             "neither block nor spin",
         ),
-        (
-            &["client", FILE, "--payload", "words:1KiB"],
-            2,
-            "octets:SIZE",
-        ),
+        (&["client", FILE, "--payload", "words:1KiB"], 2, "KIND:SIZE"),
         (
             &["client", FILE, "--threads", "0"],
             2,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::check::{ReadStates, one};
 use crate::cpu_list::CpuList;
+use crate::environment::ProcessorTime;
 use crate::machine::{Machine, Unreadable, is_among, value_of};
 
 /// Reads the numbers of CPUs that are online, and that this process may use.
@@ -34,6 +35,20 @@ pub(super) fn virtual_machine(machine: &Machine) -> ReadStates {
         Some(_) => one("hardware", []),
         None => one("untold", []),
     }
+}
+
+/// Reads the share of the processors' time that the host took.
+pub(super) fn stolen_time(machine: &Machine) -> ReadStates {
+    let path = "/proc/stat";
+    let text = machine.read(path)?;
+    let percent = ProcessorTime::parse(&text).stolen_since_start();
+    let percent = percent.ok_or_else(|| Unreadable::rubbish(path, &text))?;
+    let state = if percent < UNNOTABLE_PERCENT {
+        "none"
+    } else {
+        "taken"
+    };
+    one(state, [&format!("{percent:.2}")])
 }
 
 /// Reads the isolated CPUs.
@@ -164,3 +179,6 @@ const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const GOVERNORS: &str = "conservative ondemand performance powersave schedutil userspace";
 /// The exit latency that does not count beside a wake-up. The remedy of deep states has it too.
 const SHALLOW_US: u64 = 10;
+
+/// Stolen time in hundredths that no percentile shows.
+const UNNOTABLE_PERCENT: f64 = 0.05;

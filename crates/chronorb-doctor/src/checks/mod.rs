@@ -43,6 +43,7 @@ fn reader(id: &str) -> fn(&Machine) -> ReadStates {
         "rt-throttling" => kernel::throttling,
         "same-page-merging" => |machine| told(machine, "/sys/kernel/mm/ksm/run"),
         "smt" => |machine| told(machine, "/sys/devices/system/cpu/smt/active"),
+        "stolen-time" => cpus::stolen_time,
         "swap" => memory::swap,
         "timer-resolution" => kernel::timer_resolution,
         "timer-slack" => kernel::timer_slack,

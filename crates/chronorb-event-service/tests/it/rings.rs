@@ -1,12 +1,14 @@
 //! Rings of shared memory as consumers.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use chronorb::transport::shm::fan_out::FanOutOptions;
 use chronorb_event_service::{
     EventRing, EventRingReader, Filter, RingDelivery, RingError, RingOptions,
 };
+use chronorb_rt::Deadline;
 
 use crate::support::{Clients, Fixture, LONG, dispatchings, event};
 
@@ -53,6 +55,15 @@ fn open(fixture: &Fixture, filter: &Filter, path: &Path, options: &RingOptions) 
     EventRing::open(&root, &fixture.channel, filter, path, options).unwrap()
 }
 
+/// Waits until so many sets are published, which a reader may see before they are counted.
+fn wait_for_sets(ring: &EventRing, sets: u64) {
+    let deadline = Deadline::after(LONG);
+    while ring.status().sets < sets {
+        assert!(!deadline.has_passed(), "a set was not published");
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn all_cursors_read_what_passes_the_filter() {
     let path = path("all");
@@ -70,7 +81,7 @@ fn all_cursors_read_what_passes_the_filter() {
                 assert_eq!(next(reader), "2:20 0");
                 assert!(!reader.next_with(Duration::ZERO, |_| {}).unwrap());
             }
-            assert_eq!(ring.status().sets, 2);
+            wait_for_sets(&ring, 2);
             assert_eq!(ring.status().processes, 2);
             let consumers = fixture.service.statistics().consumers;
             assert_eq!((consumers.len(), consumers[0].lost), (1, 0));
@@ -102,10 +113,11 @@ fn losses_are_told_in_their_places() {
     assert_eq!(next(&mut reader), "1:20 0");
     assert_eq!(next(&mut reader), "1 events");
     assert_eq!(next(&mut reader), "1:22 0");
+    wait_for_sets(&ring, 2);
     assert_eq!((ring.status().sets, ring.status().lost), (2, 1));
     // It is lapped: half a ring is left.
     supplier.proxy.push(&[event(1, 23); 10]).unwrap();
-    fixture.wait_for_received(13);
+    wait_for_sets(&ring, 12);
     assert_eq!(next(&mut reader), "8 sets");
     assert_eq!(next(&mut reader), "1:23 0");
     assert_eq!(next(&mut reader), "1:23 0");

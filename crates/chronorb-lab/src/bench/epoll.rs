@@ -142,6 +142,7 @@ mod tests {
                 request: 60,
                 reply: 28,
             },
+            apart: false,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap().to_string();

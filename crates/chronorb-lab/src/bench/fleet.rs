@@ -16,6 +16,7 @@ use super::server::LOOPBACK;
 use super::{SYSTEM_CLIENT, SYSTEM_SERVER};
 use crate::error::LabError;
 use crate::process::{Child, Ready};
+use crate::usage::{self, ProcessUsage};
 
 /// A server and its clients, in processes of their own.
 pub(crate) struct Fleet {
@@ -65,6 +66,28 @@ impl Fleet {
         Self::raw_by(&Medium::Tcp, how, operation, sizes, scheduled)
     }
 
+    /// Starts a raw server of TCP sockets, whose clients receive replies into memory apart from
+    /// that of their requests.
+    pub(crate) fn raw_apart(
+        operation: Operation,
+        sizes: Sizes,
+        scheduled: CallScheduling,
+    ) -> Result<Self, LabError> {
+        let exchange = Exchange {
+            operation,
+            sizes,
+            apart: true,
+        };
+        let how = RawServerMode::Threads(Waits::Block);
+        let medium = Medium::Tcp;
+        let system = System::Raw {
+            medium,
+            how,
+            exchange,
+        };
+        Self::start("raw server", system, scheduled)
+    }
+
     /// Starts a raw server of a medium.
     pub(crate) fn raw_by(
         medium: &Medium,
@@ -76,7 +99,11 @@ impl Fleet {
         let system = System::Raw {
             medium: medium.clone(),
             how,
-            exchange: Exchange { operation, sizes },
+            exchange: Exchange {
+                operation,
+                sizes,
+                apart: false,
+            },
         };
         Self::start("raw server", system, scheduled)
     }
@@ -133,6 +160,11 @@ impl Fleet {
     /// Returns the process of the server.
     pub(crate) fn server(&self) -> u32 {
         self.server.child.id()
+    }
+
+    /// Returns the processor time and the context switches of the server and of a client so far.
+    pub(crate) fn usage(&self, client: usize) -> [ProcessUsage; 2] {
+        [self.server(), self.clients[client].id()].map(usage::of)
     }
 
     /// Adds a client that makes such calls with several threads. Returns its number.
@@ -237,12 +269,10 @@ impl Server {
                 return Ok(client);
             }
         };
-        let (operation, octets) = match operation {
-            Operation::Cube => ("cube", 0),
-            Operation::Octets(octets) => ("octets", octets),
-            Operation::Doubles(octets) => ("doubles", octets),
-            Operation::Structs(octets) => ("structs", octets),
-            Operation::Oneway(_) | Operation::Flood => {
+        let (operation, octets) = match (operation, operation.data()) {
+            (_, Some(data)) => data,
+            (Operation::Cube, _) => ("cube", 0),
+            _ => {
                 return Err(LabError::work("calling omniORB")(
                     "its programs have no oneway messages",
                 ));

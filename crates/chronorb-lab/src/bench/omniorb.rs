@@ -197,13 +197,13 @@ fn compile(folder: &Path) -> Result<(), String> {
         compiler.args(["-std=c++17", "-O2", "-DNDEBUG", "-w", "-pthread", "-I."]);
         compiler
     };
-    run(Command::new("omniidl").args(["-bcxx", "peers.idl"]))?;
-    run(compiler().args(["-c", "peersSK.cc"]))?;
+    run(Command::new("omniidl").args(["-bcxx", "-Wba", "peers.idl"]))?;
+    run(compiler().args(["-c", "peersSK.cc", "peersDynSK.cc"]))?;
     for program in all_programs() {
         let source = format!("{program}.cc");
         run(compiler()
-            .args([&source, "peersSK.o", "-o", program])
-            .args(["-lomniORB4", "-lomnithread"]))?;
+            .args([&source, "peersSK.o", "peersDynSK.o", "-o", program])
+            .args(["-lomniDynamic4", "-lomniORB4", "-lomnithread"]))?;
     }
     let took = Monotonic::now().since(begun).as_secs();
     drop(progress);

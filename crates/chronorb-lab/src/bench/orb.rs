@@ -1,7 +1,9 @@
 //! Servers and clients of chronorb.
 
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use chronorb::data::Any;
 use chronorb::prelude::*;
 use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, WaitPolicy, parse_endpoints};
 use chronorb_rt::Deadline;
@@ -14,8 +16,8 @@ use super::raw::SPIN;
 use super::server::LOOPBACK;
 use crate::error::LabError;
 use crate::idl::peers::{
-    Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
-    PowerSkeleton, Sample,
+    Anys, Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
+    PowerSkeleton, Reading, Readings, Sample, Strings, Tick, TickState, Ticks,
 };
 use crate::process::{self, Parent};
 
@@ -186,6 +188,30 @@ impl DataServant for Mirror {
     ) -> Result<&'a [Sample], SystemException> {
         Ok(v)
     }
+
+    fn echo_strings<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: Strings<'a>,
+    ) -> Result<Strings<'a>, SystemException> {
+        Ok(v)
+    }
+
+    fn echo_readings<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: Readings<'a>,
+    ) -> Result<Readings<'a>, SystemException> {
+        Ok(v)
+    }
+
+    fn echo_anys<'a>(&self, _call: &Call<'a>, v: Anys<'a>) -> Result<Anys<'a>, SystemException> {
+        Ok(v)
+    }
+
+    fn echo_ticks<'a>(&self, _call: &Call<'a>, v: Ticks<'a>) -> Result<Ticks<'a>, SystemException> {
+        Ok(v)
+    }
 }
 
 /// The servant that records oneway messages.
@@ -220,6 +246,10 @@ enum Callee {
     Octets(Data, Vec<u8>),
     Doubles(Data, Vec<f64>),
     Structs(Data, Vec<Sample>),
+    Strings(Data, Vec<&'static str>),
+    Unions(Data, Vec<Reading<'static>>),
+    Anys(Data, Vec<Any<'static>>),
+    Values(Data, Vec<Arc<dyn Tick>>),
     /// The clock, with the load beside the time stamp.
     Clock(Clock, Vec<u8>, SendPace),
 }
@@ -250,6 +280,19 @@ impl Calls {
             }
             Operation::Structs(octets) => {
                 Callee::Structs(data(&object), (0..octets / SAMPLE).map(sample).collect())
+            }
+            Operation::Strings(octets) => {
+                Callee::Strings(data(&object), (0..octets / STRING).map(text).collect())
+            }
+            Operation::Unions(octets) => Callee::Unions(
+                data(&object),
+                (0..octets * 3 / THREE_READINGS).map(reading).collect(),
+            ),
+            Operation::Anys(octets) => {
+                Callee::Anys(data(&object), (0..octets / ANY).map(any).collect())
+            }
+            Operation::Values(octets) => {
+                Callee::Values(data(&object), (0..octets / VALUE).map(tick).collect())
             }
             Operation::Oneway(_) | Operation::Flood => {
                 let octets = match operation {
@@ -284,6 +327,13 @@ impl Calls {
             Callee::Octets(data, v) => data.echo_octets_in(scope, v).map(|echo| echo == v),
             Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
             Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
+            Callee::Strings(data, v) => data.echo_strings_in(scope, v).map(|echo| echo == v),
+            Callee::Unions(data, v) => data.echo_readings_in(scope, v).map(|echo| echo == v),
+            Callee::Anys(data, v) => data.echo_anys_in(scope, v).map(|echo| echo == v),
+            Callee::Values(data, v) => {
+                let v: Vec<_> = v.iter().map(Some).collect();
+                data.echo_ticks_in(scope, &v).map(|echo| echo == v)
+            }
             // Time 0 excludes the message from the figures.
             Callee::Clock(clock, load, _) => tell(clock, 0, load).map(|()| true),
         };
@@ -319,6 +369,13 @@ impl Caller for Calls {
             Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
             Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
             Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
+            Callee::Strings(data, v) => same_ends(v, data.echo_strings_in(scope, v)),
+            Callee::Unions(data, v) => same_ends(v, data.echo_readings_in(scope, v)),
+            Callee::Anys(data, v) => same_ends(v, data.echo_anys_in(scope, v)),
+            Callee::Values(data, v) => {
+                let v: Vec<_> = v.iter().map(Some).collect();
+                same_ends(&v, data.echo_ticks_in(scope, &v))
+            }
             Callee::Clock(clock, load, pace) => {
                 tell(clock, pace.begin(), load).map_err(LabError::work(CALLING))?;
                 pace.keep();
@@ -365,10 +422,46 @@ fn sample(n: u32) -> Sample {
     }
 }
 
+fn text(n: u32) -> &'static str {
+    TEXTS[n as usize % TEXTS.len()]
+}
+
+fn reading(n: u32) -> Reading<'static> {
+    match n % 3 {
+        0 => Reading::Count(n.into()),
+        1 => Reading::Text(text(n)),
+        _ => Reading::Measured {
+            discriminator: 2,
+            value: sample(n),
+        },
+    }
+}
+
+fn any(n: u32) -> Any<'static> {
+    static SAMPLES: LazyLock<[Sample; 64]> =
+        LazyLock::new(|| std::array::from_fn(|n| sample(n as u32)));
+    Any::of(&SAMPLES[n as usize % SAMPLES.len()])
+}
+
+fn tick(n: u32) -> Arc<dyn Tick> {
+    let (id, level) = (n as i32, f64::from(n));
+    TickState { id, level }.into()
+}
+
 const CALLING: &str = "calling the server";
 const JOINING: &str = "joining the group";
 /// The time that the first message to a group may take.
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// The octets of a sample on the wire, with the padding up to the next.
 const SAMPLE: u32 = 24;
+/// The octets of a string on the wire, with its length.
+const STRING: u32 = 16;
+/// The octets of three unions on the wire, one of each kind.
+const THREE_READINGS: u32 = 56;
+/// The octets of a struct in an any on the wire, with its type code.
+const ANY: u32 = 152;
+/// The octets of a value on the wire: its tag, the place of its type, and its state.
+const VALUE: u32 = 24;
+/// Texts of eleven characters.
+const TEXTS: [&str; 4] = ["chronometer", "determinism", "preemptions", "reliability"];
 const ARENA: usize = 1 << 20;

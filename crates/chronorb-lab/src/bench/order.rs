@@ -136,10 +136,35 @@ pub enum Operation {
     Doubles(u32),
     /// A number of octets in small structs with padding, with the same structs as the reply.
     Structs(u32),
+    /// A number of octets in short strings, with the same strings as the reply.
+    Strings(u32),
+    /// A number of octets in unions of a number, a text and a struct, with the same unions as the
+    /// reply.
+    Unions(u32),
+    /// A number of octets in structs in anys, with the same anys as the reply.
+    Anys(u32),
+    /// A number of octets in small values, with the same values as the reply.
+    Values(u32),
     /// A oneway message of a time stamp and a number of octets.
     Oneway(u32),
     /// Oneway time stamps, sent as fast as possible.
     Flood,
+}
+
+impl Operation {
+    /// Returns the kind of the data that is returned, and its octets; `None` without data.
+    pub(crate) const fn data(self) -> Option<(&'static str, u32)> {
+        Some(match self {
+            Self::Octets(octets) => ("octets", octets),
+            Self::Doubles(octets) => ("doubles", octets),
+            Self::Structs(octets) => ("structs", octets),
+            Self::Strings(octets) => ("strings", octets),
+            Self::Unions(octets) => ("unions", octets),
+            Self::Anys(octets) => ("anys", octets),
+            Self::Values(octets) => ("values", octets),
+            Self::Cube | Self::Oneway(_) | Self::Flood => return None,
+        })
+    }
 }
 
 /// The octets of a call on the wire.
@@ -156,6 +181,8 @@ pub struct Sizes {
 pub(super) struct Exchange {
     pub(super) operation: Operation,
     pub(super) sizes: Sizes,
+    /// The client receives replies into other memory than that of its requests, as an ORB does.
+    pub(super) apart: bool,
 }
 
 /// The addresses of objects, from a server that is ready.
@@ -175,8 +202,8 @@ impl ObjectAddresses {
     pub(super) fn of(&self, operation: Operation) -> &str {
         match operation {
             Operation::Cube => &self.power,
-            Operation::Octets(_) | Operation::Doubles(_) | Operation::Structs(_) => &self.data,
             Operation::Oneway(_) | Operation::Flood => &self.clock,
+            _ => &self.data,
         }
     }
 }

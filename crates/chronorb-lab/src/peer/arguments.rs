@@ -38,19 +38,25 @@ impl FromStr for PeerTransport {
     }
 }
 
-/// Parses `octets:1MiB`, `doubles:64KiB` or `structs:65536`: a kind of data, and its size of 24
+/// Parses `octets:1MiB`, `doubles:64KiB` or `anys:65536`: a kind of data, and its size of 152
 /// octets to 8 MiB.
 ///
 /// # Errors
 /// A message with the expected form.
 pub fn payload(text: &str) -> Result<Operation, String> {
-    let expected =
-        || format!("{text:?} is not octets:SIZE, doubles:SIZE or structs:SIZE, with SIZE as 64KiB");
+    let expected = || {
+        let kinds = "octets, doubles, structs, strings, unions, anys or values";
+        format!("{text:?} is not KIND:SIZE, as octets:64KiB, with KIND of {kinds}")
+    };
     let (kind, size) = text.split_once(':').ok_or_else(expected)?;
     let operation = match kind {
         "octets" => Operation::Octets,
         "doubles" => Operation::Doubles,
         "structs" => Operation::Structs,
+        "strings" => Operation::Strings,
+        "unions" => Operation::Unions,
+        "anys" => Operation::Anys,
+        "values" => Operation::Values,
         _ => return Err(expected()),
     };
     let units = [("KiB", 1 << 10), ("MiB", 1 << 20), ("", 1)].into_iter();
@@ -65,9 +71,9 @@ pub fn payload(text: &str) -> Result<Operation, String> {
     })
 }
 
-/// The size of one small struct.
-const LEAST: u32 = 24;
-/// The bound that keeps a message within the greatest size, and structs within the arena.
+/// The size of a struct in an any.
+const LEAST: u32 = 152;
+/// The bound that keeps a message within the greatest size, and its values within the arena.
 const MOST: u32 = 8 << 20;
 
 #[cfg(test)]
@@ -79,6 +85,10 @@ mod tests {
         assert_eq!(payload("octets:1MiB"), Ok(Operation::Octets(1 << 20)));
         assert_eq!(payload("doubles:64KiB"), Ok(Operation::Doubles(1 << 16)));
         assert_eq!(payload("structs:2400"), Ok(Operation::Structs(2400)));
+        assert_eq!(payload("strings:1KiB"), Ok(Operation::Strings(1 << 10)));
+        assert_eq!(payload("unions:1KiB"), Ok(Operation::Unions(1 << 10)));
+        assert_eq!(payload("anys:152"), Ok(Operation::Anys(152)));
+        assert_eq!(payload("values:1KiB"), Ok(Operation::Values(1 << 10)));
     }
 
     #[test]
@@ -91,7 +101,7 @@ mod tests {
             "octets:one",
             "octets:-1",
         ] {
-            assert!(payload(text).unwrap_err().contains("octets:SIZE"), "{text}");
+            assert!(payload(text).unwrap_err().contains("KIND:SIZE"), "{text}");
         }
         for text in ["octets:1", "octets:1000MiB", "octets:4294967295KiB"] {
             assert!(payload(text).unwrap_err().contains("is not from"), "{text}");

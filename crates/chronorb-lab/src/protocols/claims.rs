@@ -16,6 +16,7 @@ pub(super) fn of(outcome: &ProtocolsOutcome) -> Vec<Claim> {
     let asked = |protocol| outcome.plan.protocols.contains(&protocol);
     if asked(Protocol::Shmiop) {
         claims.push(near_raw(outcome, Protocol::Shmiop, SPINNING, MEMORY));
+        claims.push(near_raw(outcome, Protocol::Shmiop, ONE_CPU, FUTEX));
         claims.push(ahead_of_omniorb(outcome));
     }
     for (protocol, limit) in [(Protocol::Uiop, UNIX), (Protocol::Ssliop, TLS)] {
@@ -23,6 +24,9 @@ pub(super) fn of(outcome: &ProtocolsOutcome) -> Vec<Claim> {
             let places = [ONE_CPU, TWO_CPUS, SPINNING];
             claims.extend(places.map(|cell| near_raw(outcome, protocol, cell, limit)));
         }
+    }
+    if asked(Protocol::Uiop) {
+        claims.push(unix_beside_omniorb(outcome));
     }
     if outcome.plan.protocols.iter().any(|of| of.has_giop_lite()) {
         claims.push(octets_spared(outcome));
@@ -70,6 +74,14 @@ fn ahead_of_omniorb(outcome: &ProtocolsOutcome) -> Claim {
     let own = Contender::giop(Protocol::Shmiop, SPINNING);
     let others = Contender::giop(Protocol::Shmiop, TWO_CPUS).with(ProtocolSystem::OmniOrbTcp);
     Claim::aim(claim).by_ratio(p50_by(outcome, others, own), |ratio| ratio >= AHEAD)
+}
+
+/// Judges whether a call takes no longer than one of omniORB by the same transport.
+fn unix_beside_omniorb(outcome: &ProtocolsOutcome) -> Claim {
+    let claim = format!("uiop, {}: p50 at most that of omniORB", ONE_CPU.place());
+    let own = Contender::giop(Protocol::Uiop, ONE_CPU);
+    let omniorb = own.with(ProtocolSystem::OmniOrbUnix);
+    Claim::aim(claim).by_ratio(p50_by(outcome, own, omniorb), |ratio| ratio <= 1.0)
 }
 
 /// Judges whether GIOPlite's requests are shorter.
@@ -187,6 +199,7 @@ type Limit = (&'static str, f64);
 
 /// The limits of the p50 by that of the raw channel.
 const MEMORY: Limit = ("below", 1.5);
+const FUTEX: Limit = ("at most", 1.1);
 const UNIX: Limit = ("at most", 1.15);
 const TLS: Limit = ("at most", 1.15);
 /// The p50 of omniORB over TCP by that of shared memory.

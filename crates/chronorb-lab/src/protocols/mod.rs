@@ -24,7 +24,7 @@ use std::path::Path;
 use crate::bench::{
     Certificates, Cpus, Fleet, OmniOrb, check_permitted, take_turns, tap, tap_group, tap_with,
 };
-use crate::environment::Environment;
+use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::report::PooledRecords;
@@ -38,6 +38,7 @@ pub use protocol::Protocol;
 pub use site::MissingSystem;
 pub use system::ProtocolSystem;
 
+use outcome::Disturbance;
 use site::{Conditions, ProtocolSite};
 
 /// The experiment on protocols.
@@ -180,6 +181,11 @@ impl ProtocolsOutcome {
         let clients = workload.clients();
         let calls = (self.plan.calls(workload) / clients).max(1);
         let warm_up = (calls / self.plan.warm_up_part.max(1)).max(1);
+        let switches = |fleet: &Fleet| -> u64 {
+            let usages = fleet.usage(client);
+            usages.iter().map(|usage| usage.switches).sum()
+        };
+        let before = (switches(fleet), ProcessorTime::now());
         let (took, arrivals) = if workload.is_oneway() {
             let (took, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
             (took, Some(came))
@@ -188,7 +194,11 @@ impl ProtocolsOutcome {
         };
         if clients == 1 {
             let came = arrivals.map_or(took.latencies_ns, |came| came.latencies_ns);
-            self.add_latencies(turn, calls, &came);
+            let disturbance = Disturbance {
+                switches: switches(fleet).saturating_sub(before.0),
+                stolen_percent: before.1.stolen_percent(ProcessorTime::now()),
+            };
+            self.add_latencies(turn, calls, &came, disturbance);
         } else {
             self.add_rate(turn, calls * clients, took.elapsed_ns, arrivals);
         }

@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::pairs::PairedRatio;
 use crate::report::PooledRecords;
 use crate::report::rounds::{over_rounds, record};
-use crate::stats::Summary;
+use crate::stats::{Summary, median};
 
 /// A system in a cell, by a protocol or beside it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -46,9 +46,22 @@ pub struct LatencyTurn {
     pub min_us: f64,
     /// The number of messages without an answer that did not arrive.
     pub lost: u32,
+    /// The context switches of both sides, warm-up included, by the calls that are timed.
+    pub switches: f64,
+    /// The share of all processors that the host took in the turn, in percent.
+    pub stolen_percent: f64,
     /// The latencies of all others.
     #[serde(flatten)]
     pub latency: Summary,
+}
+
+/// The events of a turn that may have delayed its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Disturbance {
+    /// The context switches of both sides.
+    pub(super) switches: u64,
+    /// The share of all processors that the host took, in percent.
+    pub(super) stolen_percent: f64,
 }
 
 /// The calls of several clients in a turn.
@@ -135,6 +148,8 @@ pub(super) struct LatencyRounds {
     pub(super) latency: Summary,
     /// The number of all messages that were lost.
     pub(super) lost: u32,
+    /// The context switches for each call: the median of the turns.
+    pub(super) switches: f64,
 }
 
 /// A figure of each round.
@@ -172,13 +187,21 @@ impl ProtocolsOutcome {
             .collect()
     }
 
-    pub(super) fn add_latencies(&mut self, turn: ContenderTurn, sent: u32, latencies_ns: &[u64]) {
+    pub(super) fn add_latencies(
+        &mut self,
+        turn: ContenderTurn,
+        sent: u32,
+        latencies_ns: &[u64],
+        disturbance: Disturbance,
+    ) {
         let record = record(latencies_ns);
         let arrived = u32::try_from(latencies_ns.len()).unwrap_or(u32::MAX);
         self.rows.push(LatencyTurn {
             turn,
             min_us: record.min_us(),
             lost: sent.saturating_sub(arrived),
+            switches: disturbance.switches as f64 / f64::from(sent.max(1)),
+            stolen_percent: disturbance.stolen_percent,
             latency: record.summary(),
         });
         self.pooled.add(turn.contender, &record);
@@ -235,6 +258,7 @@ impl ProtocolsOutcome {
             min_us: shortest.reduce(f64::min)?,
             latency: over_rounds(self.arrived(of).map(|row| &row.latency))?,
             lost: self.rows_of(of).map(|row| row.lost).sum(),
+            switches: median(self.arrived(of).map(|row| row.switches))?,
         })
     }
 

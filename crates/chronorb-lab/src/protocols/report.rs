@@ -187,6 +187,7 @@ fn latencies(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
     let by_raw = outcome.by_raw(of).filter(|_| of.system.is_own());
     let added = |by_raw: PairedRatio| [units::time(by_raw.difference), ratio(&by_raw)];
     cells.extend(by_raw.map_or_else(Default::default, added));
+    cells.push(format!("{:.2}", rounds.switches));
     Some(cells)
 }
 
@@ -283,7 +284,9 @@ fn notes(outcome: &ProtocolsOutcome) -> Vec<String> {
              turns, after a {}th of that which does not count; a fifth as many with 64 KiB. \
              Figures are medians of the rounds, but min and max, which are those of all calls. \
              Added is the p50 of the ORB minus that of the raw channel that waits alike, by raw \
-             is the ratio of both; each is of the same round. Jitter is the standard deviation.",
+             is the ratio of both; each is of the same round. Jitter is the standard deviation. \
+             Switches are the context switches of both sides for each call; the sleep of spinning \
+             threads after their turn counts too.",
             plan.rounds,
             units::count(plan.calls.into()),
             plan.warm_up_part,
@@ -318,8 +321,8 @@ const LEAD: &str = "What a call takes by every protocol, and a message without a
 const OCTETS: &str = "request|reply|lite request|lite reply|spared|packets";
 const CLIENTS: &str = "min|max|avg|by raw";
 const FLOOD: &str = "sent|arrived|lost|sent, avg|arrived, min|max|avg|by raw";
-const CALLS: &str = "calls|min|p50|p99|p99.9|max|jitter|added|by raw";
-const MESSAGES: &str = "arrived|min|p50|p99|p99.9|max|jitter|added|by raw|lost";
+const CALLS: &str = "calls|min|p50|p99|p99.9|max|jitter|added|by raw|switches";
+const MESSAGES: &str = "arrived|min|p50|p99|p99.9|max|jitter|added|by raw|switches|lost";
 
 #[cfg(test)]
 mod tests {

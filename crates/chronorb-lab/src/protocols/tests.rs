@@ -81,6 +81,7 @@ fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
     let ns = raw
         * match system {
             ProtocolSystem::Raw => 1.0,
+            ProtocolSystem::Giop if protocol == Protocol::Shmiop => 1.09,
             ProtocolSystem::Giop => 1.136,
             ProtocolSystem::GiopLite => 1.12,
             ProtocolSystem::OmniOrbTcp | ProtocolSystem::OmniOrbUnix => 1.3,
@@ -91,7 +92,7 @@ fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
         Workload::Flood(_) => {
             outcome.add_rate(turn, SENT, calls.iter().sum(), Some(arrivals(&calls)))
         }
-        _ => outcome.add_latencies(turn, CALLS as u32, &calls),
+        _ => outcome.add_latencies(turn, CALLS as u32, &calls, Disturbance::default()),
     }
 }
 
@@ -121,7 +122,7 @@ fn verdict(claims: &[Claim], of: &str) -> Verdict {
 #[test]
 fn what_holds_passes() {
     let claims = outcome().claims();
-    assert_eq!(claims.len(), 2 + 3 + 3 + 1 + 2 + 2);
+    assert_eq!(claims.len(), 3 + 4 + 3 + 1 + 2 + 2);
     for claim in claims {
         assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
     }
@@ -164,7 +165,17 @@ fn each_claim_is_missed_by_what_it_is_about() {
         3,
         "in every place"
     );
+    assert_eq!(
+        missed(&slow(Protocol::Shmiop, 3.0)).len(),
+        3,
+        "and above 1.1 of raw on one CPU"
+    );
     assert_eq!(missed(&slow(Protocol::Uiop, 5.4)).len(), 3);
+    assert_eq!(
+        missed(&slow(Protocol::Uiop, 6.1)).len(),
+        4,
+        "and above omniORB"
+    );
     let no_gain = |row: &mut LatencyTurn| {
         if row.turn.contender.system == ProtocolSystem::GiopLite && row.turn.round.is_multiple_of(2)
         {
@@ -270,8 +281,8 @@ fn what_did_not_arrive_is_counted() {
         .expect("there is one");
     let contender = Contender::giop(Protocol::Miop, cell);
     let turn = |round| ContenderTurn { contender, round };
-    outcome.add_latencies(turn(9), 10, &[1_000; 7]);
-    outcome.add_latencies(turn(10), 10, &[]);
+    outcome.add_latencies(turn(9), 10, &[1_000; 7], Disturbance::default());
+    outcome.add_latencies(turn(10), 10, &[], Disturbance::default());
     let rounds = outcome.rounds(contender).expect("it was measured");
     assert_eq!(rounds.latency.calls, CALLS + 7);
     assert_eq!(rounds.lost, 13);

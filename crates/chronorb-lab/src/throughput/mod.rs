@@ -106,12 +106,13 @@ fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, La
     let (calls, data): (Vec<_>, Vec<_>) = ThroughputTrial::ALL
         .into_iter()
         .partition(|trial| trial.operation() == Operation::Cube);
-    let raw = |how, operation: Operation| {
+    let sizes_of = |operation: Operation| {
         let mut sizes = ThroughputTrial::ALL.into_iter().zip(tapped);
         let sizes = sizes.find(|(of, _)| of.operation() == operation);
         let (_, TapResult { sizes, .. }) = sizes.expect("all operations were tapped");
-        Fleet::raw(how, operation, *sizes, scheduled)
+        *sizes
     };
+    let raw = |how, operation| Fleet::raw(how, operation, sizes_of(operation), scheduled);
     let all = ThroughputTrial::ALL.to_vec();
     let orb = Fleet::orb(Waits::Block, scheduled)?;
     let mut fleets = vec![(ThroughputSystem::Chronorb, orb, all.clone())];
@@ -128,6 +129,11 @@ fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, La
     for trial in data {
         let fleet = raw(RawServerMode::Threads(Waits::Block), trial.operation())?;
         fleets.push((ThroughputSystem::RawTcp, fleet, vec![trial]));
+        if matches!(trial.operation(), Operation::Octets(_)) {
+            let fleet =
+                Fleet::raw_apart(trial.operation(), sizes_of(trial.operation()), scheduled)?;
+            fleets.push((ThroughputSystem::RawTcpApart, fleet, vec![trial]));
+        }
     }
     let servers = fleets.into_iter().map(|(system, mut fleet, trials)| {
         for trial in &trials {

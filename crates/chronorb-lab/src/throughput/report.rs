@@ -82,7 +82,7 @@ fn bars(outcome: &ThroughputOutcome, kind: ThroughputTrial, caption: &str, axis:
     let groups: Vec<_> = groups
         .filter(|(of, _)| is_data(*of) == is_data(kind))
         .collect();
-    let colours = [0, 1, NEUTRAL, 6, NEUTRAL];
+    let colours = [0, 1, NEUTRAL, 6, NEUTRAL, 6];
     let systems = ThroughputSystem::ALL.into_iter().zip(colours);
     let series = systems.map(|(system, colour)| {
         let rates = groups.iter().map(|of| {
@@ -166,9 +166,12 @@ fn notes(outcome: &ThroughputOutcome) -> Vec<String> {
              threads.",
             EPOLL_THREADS,
         ),
-        "Data is sent and comes back in one call, and figures are what goes each way. A struct has \
-         a long, a short, an octet, a double and a float: 24 octets with the padding. Raw TCP \
-         reads all that comes and writes all of it, from plain buffers."
+        "Data is sent and comes back in one call, and figures are what goes each way. A struct \
+         has a long, a short, an octet, a double and a float: 24 octets with the padding. \
+         Unions are by turns a long long, a text and a struct; an any has a struct and its type \
+         code, a value a long and a double. Raw TCP reads all that comes and writes all of it, \
+         from plain buffers: each side from the one that it receives into. With replies apart, \
+         the client has another for what comes back, as one that keeps its arguments has to."
             .to_owned(),
     ];
     let sizes = outcome.messages.iter().map(|message| {

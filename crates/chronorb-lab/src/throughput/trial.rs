@@ -16,13 +16,17 @@ pub enum ThroughputTrial {
 
 impl ThroughputTrial {
     /// All trials.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::Clients(1),
         Self::Clients(4),
         Self::Clients(16),
         Self::Data(Operation::Octets(1 << 20)),
         Self::Data(Operation::Doubles(64 << 10)),
         Self::Data(Operation::Structs(64 << 10)),
+        Self::Data(Operation::Strings(64 << 10)),
+        Self::Data(Operation::Unions(64 << 10)),
+        Self::Data(Operation::Anys(64 << 10)),
+        Self::Data(Operation::Values(64 << 10)),
     ];
 
     /// Returns the name in reports.
@@ -41,11 +45,9 @@ impl ThroughputTrial {
 
     /// Returns the kind of the data; an empty word without data.
     pub(super) const fn kind(self) -> &'static str {
-        match self.operation() {
-            Operation::Cube | Operation::Oneway(_) | Operation::Flood => "",
-            Operation::Octets(_) => "octets",
-            Operation::Doubles(_) => "doubles",
-            Operation::Structs(_) => "structs",
+        match self.operation().data() {
+            Some((kind, _)) => kind,
+            None => "",
         }
     }
 
@@ -67,11 +69,9 @@ impl ThroughputTrial {
 
     /// Returns the octets of data in each direction of a call.
     pub(super) const fn octets(self) -> u32 {
-        match self.operation() {
-            Operation::Cube | Operation::Oneway(_) | Operation::Flood => 0,
-            Operation::Octets(octets) | Operation::Doubles(octets) | Operation::Structs(octets) => {
-                octets
-            }
+        match self.operation().data() {
+            Some((_, octets)) => octets,
+            None => 0,
         }
     }
 
@@ -117,18 +117,22 @@ pub enum ThroughputSystem {
     EpollOne,
     /// A raw server with as many threads as the ORB's lane, each with an epoll set.
     EpollMany,
-    /// A raw server that reads all data and writes it back.
+    /// A raw server that reads all data and writes it back. Its client receives into the memory
+    /// that it sends.
     RawTcp,
+    /// The same with a client that receives into other memory.
+    RawTcpApart,
 }
 
 impl ThroughputSystem {
     /// All systems, in the order of tables.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Chronorb,
         Self::OmniOrb,
         Self::EpollOne,
         Self::EpollMany,
         Self::RawTcp,
+        Self::RawTcpApart,
     ];
 
     /// Returns the name in reports.
@@ -140,6 +144,7 @@ impl ThroughputSystem {
             Self::EpollOne => "raw epoll, 1 thread".to_owned(),
             Self::EpollMany => format!("raw epoll, {} threads", EPOLL_THREADS),
             Self::RawTcp => "raw TCP".to_owned(),
+            Self::RawTcpApart => "raw TCP, replies apart".to_owned(),
         }
     }
 }

@@ -121,6 +121,7 @@ fn calls_and_data_are_measured_on_every_system() {
                 System::OmniOrb => has_omniorb,
                 System::EpollOne | System::EpollMany => is_of_calls,
                 System::RawTcp => !is_of_calls,
+                System::RawTcpApart => trial.name().ends_with("of octets"),
             };
             let rows = outcome.rows.iter();
             let rows: Vec<_> = rows

@@ -58,7 +58,9 @@ fn announce(address: String) -> Result<Recorder, LabError> {
 /// Makes the reply in the memory of the request. Returns its range.
 pub(super) fn answer(
     frame: &mut [u8],
-    Exchange { operation, sizes }: Exchange,
+    Exchange {
+        operation, sizes, ..
+    }: Exchange,
 ) -> std::ops::Range<usize> {
     match operation {
         Operation::Cube => {
@@ -68,11 +70,7 @@ pub(super) fn answer(
             0..sizes.reply
         }
         // The data goes back without the additional octets of a request.
-        Operation::Octets(_)
-        | Operation::Doubles(_)
-        | Operation::Structs(_)
-        | Operation::Oneway(_)
-        | Operation::Flood => {
+        _ => {
             let end = sizes.request.max(sizes.reply);
             frame[end - 1] = frame[sizes.request - 1];
             end - sizes.reply..end
@@ -104,6 +102,8 @@ pub(super) struct RawCalls {
     channel: Channel,
     exchange: Exchange,
     frame: Vec<u8>,
+    /// The memory of replies, if it is apart.
+    reply: Option<Vec<u8>>,
     pace: SendPace,
 }
 
@@ -119,6 +119,7 @@ impl RawCalls {
             channel: channel.map_err(LabError::work("connecting"))?,
             exchange,
             frame: frame(exchange),
+            reply: exchange.apart.then(|| frame(exchange)),
             pace: SendPace::of(exchange.operation, waits),
         };
         calls.warm_up(1)?;
@@ -131,7 +132,8 @@ impl RawCalls {
         if turn == 0 {
             self.channel.rouse();
         }
-        self.channel.receive(&mut self.frame[..sizes.reply])
+        let reply = self.reply.as_mut().unwrap_or(&mut self.frame);
+        self.channel.receive(&mut reply[..sizes.reply])
     }
 
     fn send_stamp(&mut self, turn: u32) -> io::Result<()> {
@@ -153,7 +155,9 @@ impl Caller for RawCalls {
     }
 
     fn call(&mut self, turn: u32) -> Result<(), LabError> {
-        let Exchange { operation, sizes } = self.exchange;
+        let Exchange {
+            operation, sizes, ..
+        } = self.exchange;
         if is_oneway(operation) {
             let sent = self.send_stamp(turn);
             return sent.map_err(LabError::work(CALLING));
@@ -161,14 +165,15 @@ impl Caller for RawCalls {
         let value = turn as u8;
         self.frame[sizes.request - 1] = value;
         self.exchange(turn).map_err(LabError::work(CALLING))?;
+        let reply = self.reply.as_ref().unwrap_or(&self.frame);
         if operation != Operation::Cube {
-            return match self.frame[sizes.reply - 1] {
+            return match reply[sizes.reply - 1] {
                 last if last == value => Ok(()),
                 last => Err(LabError::WrongAnswer(format!("{value} became {last}"))),
             };
         }
         let expected = i32::from(value).pow(3).to_le_bytes();
-        let cube = &self.frame[sizes.reply - CUBE_OCTETS..sizes.reply];
+        let cube = &reply[sizes.reply - CUBE_OCTETS..sizes.reply];
         if cube == expected {
             Ok(())
         } else {
@@ -196,6 +201,7 @@ mod tests {
         Exchange {
             operation,
             sizes: Sizes { request, reply },
+            apart: false,
         }
     }
 

@@ -316,7 +316,7 @@ fn conform_in_order(order: LaneOrder) {
         ThreadpoolStrategy::LeaderFollowers,
         ThreadpoolStrategy::HalfSyncHalfAsync,
     ] {
-        for lanes in [0, 1, 3] {
+        for lanes in [0, 3] {
             let cases = cases(strategy, lanes).into_iter();
             cases.for_each(|case| conforms(case, order));
         }

@@ -67,9 +67,10 @@ fn what_was_put_together_comes_whole() {
             if !is_syn && !payload.is_empty() && place < octets.len() {
                 assert!(payload == &octets[place..place + payload.len()]);
                 seen[place..place + payload.len()].fill(true);
+                // The packet has not left the machine, so its checksums were never computed. Those
+                // of the last acknowledgement are, if the socket has ended before.
+                assert!(arrived.is_checked);
             }
-            // The packet has not left the machine, so its checksums were never computed.
-            assert!(arrived.is_checked);
         }
     };
     for piece in octets.chunks(100_000) {
