@@ -382,13 +382,14 @@ fn check_refuses_a_schedule_of_which_only_a_message_is_late() {
     assert_eq!(sched("assign", &file, &[]).status.code(), Some(1));
 }
 
-/// Returns the first block of a language in a page of the book.
-fn block(page: &str, language: &str) -> String {
+/// Returns the block in a page of the book that begins with a line: `"toml\n[[link]]"` for TOML.
+fn block(page: &str, start: &str) -> String {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
     let text = fs::read_to_string(book.join(page)).expect("there is such a page");
-    let start = format!("```{language}\n");
-    let (_, rest) = text.split_once(&start).expect("it has such a block");
-    let (block, _) = rest.split_once("```").expect("the block ends");
+    let language = start.find('\n').expect("a language and a beginning") + 1;
+    let at = text.find(&format!("```{start}"));
+    let block = &text[at.expect("it has such a block") + 3 + language..];
+    let (block, _) = block.split_once("```").expect("the block ends");
     block.to_owned()
 }
 
@@ -396,19 +397,19 @@ fn block(page: &str, language: &str) -> String {
 fn the_schedule_of_the_book_has_the_result_of_the_book() {
     let folder = TempDir::new().expect("there is room");
     let file = folder.path().join("flight.toml");
-    let schedule = block("scheduling.md", "toml");
+    let schedule = block("scheduling.md", "toml\n");
     fs::write(&file, &schedule).expect("there is room");
     let checked = sched("check", &file, &[]);
     assert!(checked.status.success(), "{}", stderr(&checked));
     let told = stdout(&checked);
-    for line in block("scheduling.md", "text").lines() {
+    for line in block("scheduling.md", "text\n").lines() {
         assert!(told.contains(line), "{line}\n{told}");
     }
 
     // The link with interfaces, in place of that without.
     let (before, link) = schedule.split_once("[[link]]").expect("it has a link");
     let (_, after) = link.split_once("\n\n").expect("operations follow");
-    let link = block("schedules.md", "toml");
+    let link = block("schedules.md", "toml\n[[link]]");
     fs::write(&file, format!("{before}{link}\n{after}")).expect("there is room");
     for node in ["computer", "cockpit"] {
         let printed = sched("plan", &file, &["--node", node]);
