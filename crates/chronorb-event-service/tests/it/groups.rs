@@ -14,13 +14,13 @@ use chronorb_event_service::idl::rtec_event_channel_admin::{ProxyPushSupplier, S
 use chronorb_event_service::idl::rtec_event_comm::EventSet;
 use chronorb_event_service::{
     ChannelLimits, ChannelOptions, ConsumerGroup, ConsumerOptions, GroupCallback, LaneOptions,
-    PeerPolicy,
+    PeerPolicy, QueueOptions,
 };
-use chronorb_events::{Filter, write_entries};
-use chronorb_rt::Deadline;
+use chronorb_events::{Filter, Overflow, write_entries};
+use chronorb_rt::{Deadline, Gate};
 
 use crate::support::{
-    Clients, Fixture, LONG, PLACES, Record, TestConsumer, connect, dispatchings, event, leaf,
+    Clients, Fixture, LONG, PLACES, Record, TestConsumer, connect, data, dispatchings, event, leaf,
     single,
 };
 
@@ -254,9 +254,19 @@ impl FanOutConsumerOwnedServant for ConnectionWatch {
 
 #[test]
 fn no_push_comes_after_a_disconnection() {
+    // A supplier waits when the thread of the lane is late, so nothing is lost.
+    let queue = QueueOptions {
+        overflow: Overflow::Block,
+        block: LONG,
+        ..QueueOptions::default()
+    };
+    let lane = LaneOptions {
+        queue,
+        ..LaneOptions::default()
+    };
     for lanes in [0, 1] {
         let options = ChannelOptions {
-            lanes: vec![LaneOptions::default(); lanes],
+            lanes: vec![lane; lanes],
             disconnect_callbacks: true,
             ..ChannelOptions::default()
         };
@@ -316,7 +326,11 @@ impl GroupCallback for Notes {
 
 #[test]
 fn each_consumer_of_a_group_has_its_own_queue() {
-    let f = Fixture::new(Clients::Collocated, ChannelOptions::default());
+    let options = ChannelOptions {
+        lanes: vec![LaneOptions::default()],
+        ..ChannelOptions::default()
+    };
+    let f = Fixture::new(Clients::Remote, options);
     let group = ConsumerGroup::open(&f.client.root_poa().unwrap(), &f.channel).unwrap();
     let queue = |capacity, overflow| ConsumerOptions {
         queue: Some(QueueQOS {
@@ -328,53 +342,65 @@ fn each_consumer_of_a_group_has_its_own_queue() {
         rt_info: 0,
     };
     let [plain, first, last] = [(); 3].map(|()| Notes::default());
-    let supplier = f.supplier(&[(0, 0)]);
+    let open = Arc::new(Gate::new(0));
+    // The thread of the lane waits for the process of this consumer, and the queues fill.
     let held = {
-        let (plain, inner) = (plain.clone(), f.supplier(&[(0, 0)]));
-        // The queues fill while a consumer of the same lane pushes.
+        let (plain, open) = (plain.clone(), open.clone());
         move |events: EventSet<'_>| {
+            open.wait_while(0, Deadline::after(LONG));
             plain.push(events);
-            if events[0].header.r#type == 20 {
-                let events: Vec<_> = (21..30).map(|of_type| event(1, of_type)).collect();
-                inner.proxy.push(&events).unwrap();
-            }
         }
     };
-    let options = ConsumerOptions {
-        queue: queue(64, OverflowPolicy::DropOldest).queue,
-        rt_info: 0,
-    };
+    let long = queue(4096, OverflowPolicy::DropOldest);
+    let newest = queue(4, OverflowPolicy::DropNewest);
+    let oldest = queue(4, OverflowPolicy::DropOldest);
     let consumers = [
+        group.subscribe(&Filter::Everything, &long, held).unwrap(),
         group
-            .subscribe(&Filter::Everything, &options, held)
+            .subscribe(&Filter::Everything, &newest, first.clone())
             .unwrap(),
         group
-            .subscribe(
-                &Filter::Everything,
-                &queue(4, OverflowPolicy::DropNewest),
-                first.clone(),
-            )
-            .unwrap(),
-        group
-            .subscribe(
-                &Filter::Everything,
-                &queue(4, OverflowPolicy::DropOldest),
-                last.clone(),
-            )
+            .subscribe(&Filter::Everything, &oldest, last.clone())
             .unwrap(),
     ];
     assert_eq!(group.consumers(), 3);
-    f.push(&supplier, &[(1, 20)]);
-    f.expect(9);
-    let all: Vec<_> = (20..30).map(Ok).collect();
-    assert_eq!(plain.0.wait_for(10), all);
+    let supplier = f.supplier(&[(0, 0)]);
+    let payload = vec![7; 64 << 10];
+    let mut types = 20..;
+    loop {
+        let consumers = f.service.statistics().consumers;
+        if consumers.iter().filter(|it| it.lost >= 5).count() == 2 {
+            break;
+        }
+        let mut large = event(1, types.next().unwrap());
+        large.data = data(&payload);
+        supplier.proxy.push(&[large]).unwrap();
+        f.wait_for_received(types.start as u64 - 20);
+    }
+    open.set(1);
+    let all: Vec<_> = (20..types.start).map(Ok).collect();
+    assert_eq!(plain.0.wait_for(all.len()), all);
     for noting in [&first, &last] {
-        let notes = noting.0.wait_for(0);
-        let lost: u64 = notes.iter().filter_map(|note| note.err()).sum();
-        let taken = notes.iter().filter(|note| note.is_ok()).count() as u64;
-        assert_eq!(taken + lost, 10, "{notes:?}");
-        assert!(lost >= 5, "{notes:?}");
-        assert!(notes.iter().filter_map(|note| note.ok()).is_sorted());
+        // Everything arrives but what is told as lost, at its place.
+        let (mut next, mut seen, mut lost) = (20, 0, 0);
+        while next < types.start {
+            let notes = noting.0.wait_for(seen + 1);
+            for note in &notes[seen..] {
+                match note {
+                    Ok(of_type) => {
+                        assert_eq!(*of_type, next, "{notes:?}");
+                        next += 1;
+                    }
+                    Err(number) => {
+                        next += *number as i32;
+                        lost += number;
+                    }
+                }
+            }
+            seen = notes.len();
+        }
+        assert_eq!(next, types.start);
+        assert!(lost >= 5);
     }
     let [first, second, third] = consumers;
     second.suspend().unwrap();

@@ -114,7 +114,8 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// A channel whose clients are checked only when the test says so.
+    /// A channel whose clients are checked only when the test says so, and that waits for them
+    /// unless the options say otherwise.
     pub(crate) fn new(clients: Clients, options: ChannelOptions) -> Self {
         Self::of(clients, options, |server| server)
     }
@@ -125,8 +126,12 @@ impl Fixture {
         options: ChannelOptions,
         configure: impl FnOnce(EventServer) -> EventServer,
     ) -> Self {
+        let usual = PeerPolicy::default();
+        let patient = |limit, usual| if limit == usual { LONG } else { limit };
         let options = ChannelOptions {
             peers: PeerPolicy {
+                push_timeout: patient(options.peers.push_timeout, usual.push_timeout),
+                check_timeout: patient(options.peers.check_timeout, usual.check_timeout),
                 check_period: None,
                 ..options.peers
             },
