@@ -17,9 +17,12 @@ use crate::sys;
 /// A budget of processor time of the calling thread. A thread that exceeds it is scheduled as
 /// [`Scheduling::OTHER`] from then on, until the budget [ends](Self::end).
 ///
-/// The kernel compares at its ticks, so the thread is lowered up to one tick after the budget. The
-/// signal that does it is `SIGVTALRM`; system calls that it interrupts are continued
-/// (`SA_RESTART`). Locks that inherit priority go on to raise a thread that was lowered.
+/// The kernel compares at the ticks that interrupt the thread. That is up to one tick after the
+/// budget for a thread that runs on, as under `SCHED_FIFO`. Among more busy threads of ordinary
+/// scheduling than processors it can take more than a second of processor time.
+///
+/// The signal is `SIGVTALRM`; system calls that it interrupts are continued (`SA_RESTART`). Locks
+/// that inherit priority go on to raise a thread that was lowered.
 ///
 /// A thread has one budget at a time: a second one replaces the first.
 #[derive(Debug)]

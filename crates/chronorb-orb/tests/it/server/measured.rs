@@ -11,9 +11,9 @@ use chronorb_orb::{
     Call, Incident, Operation, OperationSnapshot, Orb, OrbConfig, ReplyWriter, Scope, Skeleton,
     SystemException, SystemExceptionKind, minor,
 };
-use chronorb_rt::thread_cpu_time;
+use chronorb_rt::{Deadline, thread_cpu_time};
 
-use crate::support::{ServedProbe, add, orb, orb_with, served_by};
+use crate::support::{PATIENCE, ServedProbe, add, orb, orb_with, served_by};
 
 /// Returns a server that measures one request in so many.
 fn measuring(one_in: u32) -> ServedProbe {
@@ -199,13 +199,21 @@ fn a_thread_is_lowered_at_the_end_of_the_budget_and_raised_after_the_operation()
     let client = orb();
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("the reference reads");
-    let called = Scope::with(|scope| {
-        let called = object.invoke(scope, &Operation::twoway("burn"), &|_| Ok(()));
-        called.map(drop)
-    });
-    called.expect("it is served");
-    let found = measured(&server, "burn", 1);
-    assert_eq!((found.overruns, found.demoted), (1, 1));
+    // On a busy machine the ticks of the kernel can miss a thread for long.
+    let deadline = Deadline::after(PATIENCE);
+    for requests in 1.. {
+        let called = Scope::with(|scope| {
+            let called = object.invoke(scope, &Operation::twoway("burn"), &|_| Ok(()));
+            called.map(drop)
+        });
+        called.expect("it is served");
+        let found = measured(&server, "burn", requests);
+        assert_eq!(found.overruns, requests);
+        if found.demoted > 0 {
+            break;
+        }
+        assert!(!deadline.has_passed(), "no tick has lowered the thread");
+    }
     let lanes = server.snapshot().pools.remove(0).lanes;
     for lane in &lanes {
         for thread in &lane.threads {
@@ -216,5 +224,5 @@ fn a_thread_is_lowered_at_the_end_of_the_budget_and_raised_after_the_operation()
     server.shutdown(true).expect("no servant asks for it");
 }
 
-/// Processor time in which the kernel ticks more than once, at its slowest.
+/// Processor time in which ticks of the kernel usually interrupt the thread.
 const MANY_TICKS: Duration = Duration::from_millis(400);
