@@ -278,11 +278,10 @@ fn no_push_comes_after_a_disconnection() {
         thread::scope(|scope| {
             for _ in 0..2 {
                 let supplier = f.supplier(&[(0, 0)]);
-                let is_over = &is_over;
+                let (f, is_over) = (&f, &is_over);
                 scope.spawn(move || {
                     while !is_over.load(Ordering::Acquire) {
-                        supplier.proxy.push(&[event(1, 20)]).unwrap();
-                        thread::yield_now();
+                        f.push(&supplier, &[(1, 20)]);
                     }
                 });
             }
@@ -367,7 +366,9 @@ fn each_consumer_of_a_group_has_its_own_queue() {
     let supplier = f.supplier(&[(0, 0)]);
     let payload = vec![7; 64 << 10];
     let mut types = 20..;
+    let deadline = Deadline::after(LONG);
     loop {
+        assert!(!deadline.has_passed(), "no queue fills");
         let consumers = f.service.statistics().consumers;
         if consumers.iter().filter(|it| it.lost >= 5).count() == 2 {
             break;

@@ -210,6 +210,7 @@ fn a_thread_is_lowered_at_the_end_of_the_budget_and_raised_after_the_operation()
         let found = measured(&server, "burn", requests);
         assert_eq!(found.overruns, requests);
         if found.demoted > 0 {
+            assert_eq!(found.demoted, 1);
             break;
         }
         assert!(!deadline.has_passed(), "no tick has lowered the thread");
