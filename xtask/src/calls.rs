@@ -95,7 +95,8 @@ pub(crate) struct Programs {
     endpoint: fn(Transport, &Path) -> Vec<String>,
 }
 
-/// Builds programs from the workspace in this folder, in the target folder `target`.
+/// Builds programs from the workspace in this folder, in the target folder `target`. `programs` are
+/// options of cargo.
 pub(crate) fn build(workspace: &Path, target: &Path, programs: &[&str]) -> Result<(), Failure> {
     let manifest = workspace.join("Cargo.toml").display().to_string();
     let mut args = vec![
@@ -106,14 +107,20 @@ pub(crate) fn build(workspace: &Path, target: &Path, programs: &[&str]) -> Resul
         "--manifest-path",
         &manifest,
     ];
-    args.extend(programs.iter().flat_map(|program| ["--bin", *program]));
+    args.extend(programs);
     let target_dir = ("CARGO_TARGET_DIR", target.display().to_string());
     run::cargo(&args, &[target_dir])
 }
 
 /// Builds the client and the server of chronorb, as [`build`] does.
 pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Failure> {
-    build(workspace, target, &["calls-client", "calls-server"])?;
+    // Without the compiler of IDL as a library.
+    let programs = [
+        "--no-default-features",
+        "--bin=calls-client",
+        "--bin=calls-server",
+    ];
+    build(workspace, target, &programs)?;
     let folder = target.join("dist");
     Ok(Programs {
         client: folder.join("calls-client"),

@@ -13,7 +13,7 @@ pub(crate) fn demux() -> Result<(), Failure> {
         let why = "demux: valgrind is not installed (install with: apt-get install valgrind)";
         return Err(Failure(why.to_owned()));
     }
-    calls::build(&run::root(), &run::target_dir(), &["calls-demux"])?;
+    calls::build(&run::root(), &run::target_dir(), &["--bin=calls-demux"])?;
     let program = run::target_dir().join("dist/calls-demux");
     let folder = RunFolder::new()?;
     println!(
