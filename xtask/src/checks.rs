@@ -3,35 +3,26 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
-use crate::{arrows, documents, instructions, language, packages, requirements, size};
+use crate::{arrows, documents, instructions, language, lints, packages, requirements, size};
 
-/// Formatting, tidiness, clippy, documentation, packages, each feature alone, the size of the
-/// minimal server, and the instructions of a call.
-///
-/// Clippy leaves out the interfaces of other projects, half a million lines: `cargo xtask test`
-/// has them, when all of their files are installed.
-pub(crate) fn all() -> Result<(), Failure> {
-    run::cargo(&["fmt", "--all", "--check"], &[])?;
-    run::cargo(&["fmt", "--check", "--manifest-path", run::OUTSIDE], &[])?;
-    tidy()?;
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--exclude=chronorb-services-tests",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ];
-    run::cargo(&clippy, &[])?;
-    let rustdocflags = [("RUSTDOCFLAGS", "--deny warnings".to_owned())];
-    // Of what is published.
-    run::cargo(&["doc", "--no-deps"], &rustdocflags)?;
-    packages::quick()?;
-    features()?;
-    size::size(&[])?;
-    instructions::check()
+/// Formatting and tidiness, which need no compilation.
+pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
+    ledger.step("format", || {
+        run::cargo(&["fmt", "--all", "--check"], &[])?;
+        run::cargo(&["fmt", "--check", "--manifest-path", run::OUTSIDE], &[])
+    })?;
+    ledger.step("tidy", tidy)
+}
+
+/// Packages, documentation, each feature alone, the size of the minimal server, and the
+/// instructions of a call.
+pub(crate) fn products(ledger: &mut Ledger) -> Result<(), Failure> {
+    ledger.step("packages and their documentation", packages::quick)?;
+    ledger.step("each feature alone", features)?;
+    ledger.step("size of the minimal server", || size::size(&[]))?;
+    ledger.step("instructions of calls", instructions::check)
 }
 
 /// `chronorb` with no feature, and with each alone.
@@ -47,17 +38,7 @@ fn features() -> Result<(), Failure> {
         .map(String::as_str)
         .filter(|f| *f != "default");
     for feature in std::iter::once("").chain(alone) {
-        let clippy = [
-            "clippy",
-            "--package=chronorb",
-            "--no-default-features",
-            "--features",
-            feature,
-            "--",
-            "--deny",
-            "warnings",
-        ];
-        run::cargo(&clippy, &[])?;
+        lints::check_features("chronorb", feature)?;
     }
     Ok(())
 }

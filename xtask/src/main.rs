@@ -11,6 +11,8 @@ mod fuzz;
 mod idl_speed;
 mod instructions;
 mod language;
+mod ledger;
+mod lints;
 mod packages;
 mod pairs;
 mod peers;
@@ -21,12 +23,18 @@ mod start;
 
 use std::process::ExitCode;
 
+use ledger::Ledger;
+use lints::TestBuild;
 use run::Failure;
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
+  ci      what must hold on main: `check` and `test`, in one build. Fails where they need more
+          processor time than xtask/ledger.toml allows
+  ledger  the processor time of each step of the last `ci`, compared with the record. Option:
+          --track records it
   test    run all tests: units, properties, documentation, programs, the models of the lock-free
           parts, the fuzz targets with their corpora and with inputs of fixed seeds, and calls to
           and from other ORBs. Installs what these need beyond Rust (apt-get, as root) and says what
@@ -75,24 +83,26 @@ Commands:
           completions, a Debian package, the licences of dependencies, the book as HTML (where
           mdBook is installed), checksums. The same commit makes the same files
   package the packages of all published crates: each is built from what is in it, and then the
-          command and the tutorial's project from the packages alone. With --quick these two are
-          only checked, as `check` does
+          command and the tutorial's project from the packages alone. With --quick all crates are
+          documented and that project is checked with nothing but the packages, as `check` does
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
   peers   install the other ORBs and tools that tests use
 ";
 
 fn main() -> ExitCode {
-    if let Some(code) = fuzz::as_compiler() {
+    if let Some(code) = fuzz::as_compiler().or_else(ledger::as_runner) {
         return code;
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => ci(),
+        ["ledger", ref options @ ..] => ledger::ledger(options),
         ["test"] => test(),
         ["tsan"] => tsan(),
         ["arrows", ref options @ ..] => arrows::arrows(options),
         ["asan"] => asan::asan(),
         ["fuzz", ref options @ ..] => fuzz::fuzz(options),
-        ["check"] => checks::all(),
+        ["check"] => check(),
         ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
@@ -138,33 +148,62 @@ fn rio_streams() -> Result<(), Failure> {
     run::cargo(&[&test[..], &shown].concat(), &[mebibytes])
 }
 
-/// All tests, the peers' included as far as they can be had.
-fn test() -> Result<(), Failure> {
-    let left_out = peers::provide()?;
-    models()?;
-    fuzz::replay()?;
-    services()?;
-    run::cargo_tests(&["test", "--workspace", "--no-fail-fast"])?;
-    bare()?;
-    outside()?;
-    for what in &left_out {
-        println!("left out: {what}");
-    }
-    Ok(())
+/// Everything that must hold on main.
+fn ci() -> Result<(), Failure> {
+    let mut ledger = Ledger::calibrated()?;
+    ledger.set_up("downloads", || {
+        for manifest in ["Cargo.toml", "fuzz/Cargo.toml", run::OUTSIDE] {
+            run::cargo(&["fetch", "--locked", "--manifest-path", manifest], &[])?;
+        }
+        Ok(())
+    })?;
+    let left_out = ledger.set_up("packages of other ORBs and tools", peers::provide)?;
+    checks::texts(&mut ledger)?;
+    let build = TestBuild::linted()?;
+    build_tests(&mut ledger, &build)?;
+    checks::products(&mut ledger)?;
+    run_tests(&mut ledger, &build)?;
+    peers::print(&left_out);
+    ledger.finish()
 }
 
-/// The Rust of every file of the OMG and of omniORB, as far as that is installed by now. It has no
-/// tests, and is not linked.
-fn services() -> Result<(), Failure> {
-    let clippy = [
-        "clippy",
-        "--package=chronorb-services-tests",
-        "--",
-        "--deny",
-        "warnings",
-    ];
-    run::cargo(&clippy, &[])
+fn check() -> Result<(), Failure> {
+    let mut ledger = Ledger::uncalibrated();
+    checks::texts(&mut ledger)?;
+    ledger.step("clippy", lints::clippy)?;
+    checks::products(&mut ledger)?;
+    ledger.finish()
 }
+
+/// All tests, the peers' included as far as they can be had.
+fn test() -> Result<(), Failure> {
+    let mut ledger = Ledger::uncalibrated();
+    let left_out = ledger.set_up("packages of other ORBs and tools", peers::provide)?;
+    let build = TestBuild::default();
+    build_tests(&mut ledger, &build)?;
+    run_tests(&mut ledger, &build)?;
+    peers::print(&left_out);
+    ledger.finish()
+}
+
+fn build_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
+    // All but the libraries that have no tests: they would be built with a harness for none.
+    let targets = ["--tests", "--bins", "--examples", "--benches", "--no-run"];
+    let all = [WORKSPACE, &targets].concat();
+    ledger.step("build of tests", || run::run(&mut build.command(&all)))
+}
+
+fn run_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
+    ledger.step("models of lock-free parts", models)?;
+    ledger.step("fuzz corpora", fuzz::replay)?;
+    ledger.step("generated services", lints::services)?;
+    let all = [WORKSPACE, &["--no-fail-fast"]].concat();
+    ledger.tests(build.command(&all))?;
+    ledger.step("builds with few features", bare)?;
+    ledger.step("example outside the workspace", outside)
+}
+
+const WORKSPACE: &[&str] = &["test", "--workspace", "--exclude=chronorb-services-tests"];
 
 /// Tests that features which are left out are refused, and the server without features. In the
 /// workspace both would have all features.
@@ -180,7 +219,7 @@ fn bare() -> Result<(), Failure> {
     // Schedules can ask for a feature themselves.
     let schedule = [&refusals[..], &["--features", "schedule"]].concat();
     run::cargo(&schedule, &[])?;
-    run::cargo(&["test", "--package=minimal-example"], &[])
+    size::test_minimal_server()
 }
 
 /// The example that is no member of the workspace, as applications are not. It is built where the
@@ -197,23 +236,23 @@ fn models() -> Result<(), Failure> {
     let environment = [
         ("RUSTFLAGS", "--cfg loom".to_owned()),
         ("CARGO_TARGET_DIR", target.display().to_string()),
-        // They are built longer than they run.
+        // Building takes longer than running: only what runs is optimized.
         ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1".to_owned()),
         ("CARGO_PROFILE_RELEASE_DEBUG", "0".to_owned()),
     ];
     let args = [
         "test",
-        "--package",
-        "chronorb-rt",
-        "--package",
-        "chronorb-transport",
-        "--package",
-        "chronorb-rio",
-        "--package",
-        "chronorb-channel",
+        "--package=chronorb-rt",
+        "--package=chronorb-transport",
+        "--package=chronorb-rio",
+        "--package=chronorb-channel",
+        "--no-default-features",
+        "--features=chronorb-transport/shm",
         "--release",
-        "--test",
-        "loom",
+        "--test=loom",
+        "--config=profile.release.package.'*'.opt-level=0",
+        "--config=profile.release.package.loom.opt-level=1",
+        "--config=profile.release.package.generator.opt-level=1",
     ];
     run::cargo(&args, &environment)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use toml::{Table, Value};
@@ -167,50 +167,75 @@ fn listed(features: &BTreeMap<String, bool>) -> String {
 /// and the tutorial's project from all packages.
 pub(crate) fn package() -> Result<(), Failure> {
     run::cargo(&["package", "--allow-dirty"], &[])?;
-    build_alone("build")
+    let unpacked = PackageWorkspace::new()?;
+    unpacked.cargo(&["build", "--package=chronorb-cli"])?;
+    unpacked.tutorial("build")
 }
 
-/// Packs all crates that are published, and checks the command, which depends on all of them, and
-/// the tutorial's project, with nothing but the packages.
+/// Packs all crates that are published, and documents them and checks the tutorial's project with
+/// nothing but the packages. To document a crate, cargo checks those that it depends on.
 pub(crate) fn quick() -> Result<(), Failure> {
     run::cargo(&["package", "--no-verify", "--quiet", "--allow-dirty"], &[])?;
-    build_alone("check")
+    let unpacked = PackageWorkspace::new()?;
+    unpacked.cargo(&["doc", "--workspace", "--no-deps"])?;
+    unpacked.tutorial("check")
 }
 
-/// Builds the command and the project of the book's first chapter in a folder where `chronorb` and
-/// the crates below it are the unpacked packages. All else comes from the registry.
-fn build_alone(job: &str) -> Result<(), Failure> {
-    let workspace = read(&root().join("Cargo.toml"))?;
-    let version = version(&workspace)?;
-    let packages = run::target_dir().join("package");
-    let alone = packages.join("alone");
-    remove(&alone)?;
-    let mut config = format!("{}[patch.crates-io]\n", dev_profile(&workspace));
-    for published in published()? {
-        let folder = alone.join(format!("{}-{version}", published.name));
-        let package = packages.join(format!("{}-{version}.crate", published.name));
-        unpack(&package, &alone)?;
-        let _ = writeln!(config, "{} = {{ path = {folder:?} }}", published.name);
-    }
-    write(&alone.join(".cargo/config.toml"), &config)?;
-    let tutorial = alone.join("tutorial");
-    for (file, text) in tutorial_files()? {
-        write(&tutorial.join(file), &text)?;
-    }
-    // The versions that all else is built with.
-    write(
-        &tutorial.join("Cargo.lock"),
-        &read(&root().join("Cargo.lock"))?,
-    )?;
+/// A folder with the unpacked packages as a workspace, and the project of the book's first chapter
+/// beside them. All else comes from the registry.
+struct PackageWorkspace(PathBuf);
 
-    for folder in [alone.join(format!("chronorb-cli-{version}")), tutorial] {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.arg(job).current_dir(&folder);
-        cargo.env("CARGO_TARGET_DIR", run::target_dir());
-        eprintln!("in {}:", folder.display());
-        run::run(&mut cargo)?;
+impl PackageWorkspace {
+    fn new() -> Result<Self, Failure> {
+        let workspace = read(&root().join("Cargo.toml"))?;
+        let version = version(&workspace)?;
+        let packages = run::target_dir().join("package");
+        let alone = packages.join("alone");
+        remove(&alone)?;
+        let (mut patches, mut members) = (String::new(), String::new());
+        for published in published()? {
+            let name = format!("{}-{version}", published.name);
+            unpack(&packages.join(format!("{name}.crate")), &alone)?;
+            let folder = alone.join(&name);
+            let _ = writeln!(patches, "{} = {{ path = {folder:?} }}", published.name);
+            let _ = writeln!(members, "    {name:?},");
+        }
+        let config = format!("{}[patch.crates-io]\n{patches}", dev_profile(&workspace));
+        write(&alone.join(".cargo/config.toml"), &config)?;
+        let manifest = format!(
+            "[workspace]\nresolver = \"3\"\nexclude = [\"tutorial\"]\nmembers = [\n{members}]\n"
+        );
+        write(&alone.join("Cargo.toml"), &manifest)?;
+        let tutorial = alone.join("tutorial");
+        for (file, text) in tutorial_files()? {
+            write(&tutorial.join(file), &text)?;
+        }
+        // The versions that all else is built with.
+        let lock = read(&root().join("Cargo.lock"))?;
+        for folder in [&alone, &tutorial] {
+            write(&folder.join("Cargo.lock"), &lock)?;
+        }
+        Ok(Self(alone))
     }
-    Ok(())
+
+    /// Runs cargo in the workspace of packages. Warnings of documentation are errors.
+    fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
+        Self::cargo_in(&self.0, args)
+    }
+
+    /// Runs cargo in the tutorial's project.
+    fn tutorial(&self, job: &str) -> Result<(), Failure> {
+        Self::cargo_in(&self.0.join("tutorial"), &[job])
+    }
+
+    fn cargo_in(folder: &Path, args: &[&str]) -> Result<(), Failure> {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(args).current_dir(folder);
+        cargo.env("CARGO_TARGET_DIR", run::target_dir());
+        cargo.env("RUSTDOCFLAGS", "--deny warnings");
+        eprintln!("in {}:", folder.display());
+        run::run(&mut cargo)
+    }
 }
 
 /// The workspace's profile for development, as its manifest has it, so that dependencies need not

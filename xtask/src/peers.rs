@@ -68,10 +68,15 @@ pub(crate) fn provide() -> Result<Vec<String>, Failure> {
             left_out.join("; ")
         )));
     }
-    for what in &left_out {
+    print(&left_out);
+    Ok(left_out)
+}
+
+/// Prints what is left out.
+pub(crate) fn print(left_out: &[String]) {
+    for what in left_out {
         println!("left out: {what}");
     }
-    Ok(left_out)
 }
 
 /// Whether programs with omniORB can be built.

@@ -24,10 +24,23 @@ pub(crate) fn cargo(args: &[&str], environment: &[(&str, String)]) -> Result<(),
     run(&mut cargo_command(args, environment))
 }
 
-/// Runs tests as [`cargo`] does. What tests say that fail stands again at the end of the failure,
-/// since most of a long log comes after it.
-pub(crate) fn cargo_tests(args: &[&str]) -> Result<(), Failure> {
+/// Runs cargo in the workspace's root, and returns its standard output.
+pub(crate) fn cargo_output(args: &[&str]) -> Result<String, Failure> {
     let mut command = cargo_command(args, &[]);
+    let shown = announce(&command);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| Failure(format!("{shown}: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        Ok(text)
+    } else {
+        Err(Failure(format!("{shown}: {}\n{text}", output.status)))
+    }
+}
+
+/// Runs tests by this command of cargo, its output passed on. What tests say that fail stands again
+/// at the end of the failure, since most of a long log comes after it.
+pub(crate) fn cargo_tests(mut command: Command) -> Result<(), Failure> {
     let shown = announce(&command);
     let failed = |error: io::Error| Failure(format!("{shown}: {error}"));
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
@@ -53,7 +66,8 @@ pub(crate) fn cargo_tests(args: &[&str]) -> Result<(), Failure> {
     Err(Failure(format!("{shown}: {status}\n{failures}")))
 }
 
-fn cargo_command(args: &[&str], environment: &[(&str, String)]) -> Command {
+/// Returns the command of cargo in the workspace's root.
+pub(crate) fn cargo_command(args: &[&str], environment: &[(&str, String)]) -> Command {
     // The very cargo that runs this, so that a chosen toolchain stays chosen.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

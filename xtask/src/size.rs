@@ -137,24 +137,30 @@ fn print_row(name: &str, server: u64, nothing: u64) {
 ///
 /// They have a folder of their own, so that the ordinary build stays warm.
 fn build(feature: Option<&str>) -> Result<PathBuf, Failure> {
-    let target = run::target_dir().join("size");
+    let option = feature.map(|feature| format!("--features=chronorb/{feature}"));
+    cargo(&["build", "--quiet", "--bins"], option.as_deref())?;
+    Ok(target().join("min"))
+}
+
+/// Tests the server whose size is measured.
+pub(crate) fn test_minimal_server() -> Result<(), Failure> {
+    cargo(&["test"], None)
+}
+
+fn cargo(job: &[&str], option: Option<&str>) -> Result<(), Failure> {
     let environment = [
-        ("CARGO_TARGET_DIR", target.display().to_string()),
+        ("CARGO_TARGET_DIR", target().display().to_string()),
         ("CARGO_PROFILE_MIN_STRIP", "none".to_owned()),
         // Such names say for which types a generic function was made.
         ("RUSTFLAGS", "-Csymbol-mangling-version=v0".to_owned()),
     ];
-    let mut args = vec![
-        "build",
-        "--quiet",
-        "--profile=min",
-        "--package=minimal-example",
-        "--bins",
-    ];
-    let option = feature.map(|feature| format!("--features=chronorb/{feature}"));
-    args.extend(option.as_deref());
-    run::cargo(&args, &environment)?;
-    Ok(target.join("min"))
+    let mut args = [job, &["--profile=min", "--package=minimal-example"]].concat();
+    args.extend(option);
+    run::cargo(&args, &environment)
+}
+
+fn target() -> PathBuf {
+    run::target_dir().join("size")
 }
 
 /// Returns the size of a program's file without the names of its functions.
