@@ -10,6 +10,7 @@
 //! | the scheduling of the calling thread | [`current`], [`set_current`] |
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
 //! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
+//! | work that no thread may do at a real-time priority, as reaping a child | [`with_time_sharing`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
 //! | a thread that is lowered once it has used a budget of processor time | [`CpuBudget`] |
 //! | the rights of the process, and how to grant missing ones | [`Rights`] |
@@ -81,6 +82,7 @@ pub use sched::thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
     stack_bottom,
 };
+pub use sched::time_sharing::with_time_sharing;
 pub use sync::baton::{Baton, BatonGuard, ReleaseOutcome};
 pub use sync::cancellable::{Activity, Cancellable};
 pub use sync::gate::Gate;

@@ -6,3 +6,4 @@ pub(crate) mod rights;
 pub(crate) mod scheduling;
 pub(crate) mod signal;
 pub(crate) mod thread;
+pub(crate) mod time_sharing;

@@ -298,6 +298,8 @@ pub enum ThreadState {
 }
 
 /// All threads made by [`ThreadBuilder`] that run their function now, in the order of their start.
+///
+/// The function reads `/proc` and takes a lock, so it is not for real-time threads.
 #[must_use]
 pub fn list() -> Vec<ThreadInfo> {
     // A thread removes itself from the list under the lock, so no listed id is out of date.
