@@ -22,7 +22,7 @@ use chronorb::transport::shm::fan_out::{
 use chronorb::{BodyForm, Call, EncodedBody, SystemException};
 use chronorb_cdr::{CharSet, Decoder, Endian, TextForm, WideForm};
 use chronorb_events::{EVENTS_LOST, Filter};
-use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder};
+use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder, with_time_sharing};
 use thiserror::Error;
 
 use crate::event::{empty_data, lost_in_channel, wire_header};
@@ -249,7 +249,8 @@ impl Drop for EventRing {
             // It cannot panic.
             let _ = acceptor.join();
         }
-        let _ = fs::remove_file(&self.path);
+        // The caller may be a real-time thread. A file that cannot be removed stays.
+        let _ = with_time_sharing(|| fs::remove_file(&self.path));
     }
 }
 

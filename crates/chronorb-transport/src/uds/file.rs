@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process;
 
+use chronorb_rt::with_time_sharing;
 use rustix::fs::{self, CWD, FileType, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::net;
@@ -55,11 +56,16 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if fs::lstat(&self.path).is_ok_and(|file| Identity::of(&file) == self.identity) {
-            // The file may have been removed by now, or the permission to remove it: there is
-            // nothing to do then.
-            let _ = fs::unlink(&self.path);
-        }
+        let remove = || {
+            if fs::lstat(&self.path).is_ok_and(|file| Identity::of(&file) == self.identity) {
+                // The file may have been removed by now, or the permission to remove it: there is
+                // nothing to do then.
+                let _ = fs::unlink(&self.path);
+            }
+        };
+        // The last thread of a lane may be a real-time one. Without a thread that could remove the
+        // file, it stays, and the next listener replaces it.
+        let _ = with_time_sharing(remove);
     }
 }
 
@@ -176,8 +182,31 @@ fn in_use(problem: &str) -> io::Error {
 mod tests {
     use std::os::unix::net::UnixListener;
     use std::process::Command;
+    use std::thread;
+
+    use chronorb_rt::{Rights, Scheduling, current, set_current};
 
     use super::*;
+
+    #[test]
+    fn a_real_time_thread_removes_the_file_and_keeps_its_priority() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
+        let text = path.to_str().expect("it is text").to_owned();
+        let urgent = Scheduling::fifo(1);
+        let thread = thread::spawn(move || {
+            if let Err(error) = set_current(urgent) {
+                assert!(Rights::probe().max_fifo.is_none(), "{error}");
+                return;
+            }
+            let file = SocketFile::bind(&socket().expect("a socket"), &text).expect("it is free");
+            assert!(Path::new(&text).exists());
+            drop(file);
+            assert!(!Path::new(&text).exists());
+            assert_eq!(current().expect("it is known"), urgent);
+        });
+        thread.join().expect("the file is removed");
+    }
 
     #[test]
     fn sockets_of_processes_that_are_gone_are_removed_and_no_others() {
