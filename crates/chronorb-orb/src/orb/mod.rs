@@ -232,7 +232,8 @@ impl Orb {
         failure::last()
     }
 
-    /// The present state of the ORB's thread pools, lanes and threads.
+    /// The present state of the ORB's thread pools, lanes and threads. It reads `/proc`, so it is
+    /// not for real-time threads.
     pub fn snapshot(&self) -> Snapshot {
         server::snapshot(&self.core)
     }

@@ -39,7 +39,9 @@ impl RtCurrent {
     ///
     /// Calls that the thread makes from now on use connections of this priority, and carry it
     /// to servers whose priority model is client-propagated. In an upcall the change ends with
-    /// the upcall.
+    /// the upcall. Otherwise the thread keeps the priority. A thread that waits for child
+    /// processes, walks `/proc` or removes files is not to have a real-time one:
+    /// [`with_time_sharing`](chronorb_rt::with_time_sharing).
     ///
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
