@@ -38,7 +38,7 @@ pub(crate) fn main(modules: &[Tests]) -> ExitCode {
     let mut failed = Vec::new();
     for (name, test) in tests.filter(|(name, _)| is_wanted(name, &arguments)) {
         // A panic has said why.
-        let outcome = match catch_unwind(test) {
+        let outcome = match catch_unwind(|| keeping_its_scheduling(test)) {
             Ok(()) => "ok",
             Err(_) => "FAILED",
         };
@@ -79,6 +79,15 @@ pub(crate) fn an_unwritable_report_is_refused<E: Experiment>(plan: E::Plan) {
     assert!(error.to_string().contains("missing/report.html"), "{error}");
     let left = fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0);
+}
+
+/// Runs a test, which leaves the calling thread the scheduling that it has: at a real-time priority
+/// the next experiment would reap its processes, and remove its files.
+fn keeping_its_scheduling(test: fn()) {
+    let before = chronorb_rt::current().expect("it is ordinary");
+    test();
+    let after = chronorb_rt::current().expect("it is ordinary");
+    assert_eq!(after, before, "the scheduling that an experiment has left");
 }
 
 /// Whether a run with these arguments is to include a test: a filter may leave it out.
