@@ -1,6 +1,8 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
 //! ORB, the IDL compiler, references, names, events, real-time I/O and schedules.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod arguments;
 mod client;
 mod events;

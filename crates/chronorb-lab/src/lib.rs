@@ -26,6 +26,8 @@
 //! [`all`] runs every experiment, and [`compare`] compares two runs of one. [`peer`] takes part in
 //! comparisons of other ORBs. [`mod@bench`] has the servers and clients.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod all;
 pub mod bench;
 pub mod compare;

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use chronorb_net::{Undo, UndoError, undo_all};
-use chronorb_rt::{Termination, survive_hang_up};
+use chronorb_rt::{Termination, survive_hang_up, with_time_sharing};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -74,9 +74,11 @@ impl Guardian {
     }
 
     /// Has the guardian undo all changes.
+    #[expect(clippy::disallowed_methods, reason = "it has time sharing")]
     pub(super) fn end(mut self) -> Result<(), GuardianError> {
         drop(self.ear);
-        let status = self.process.wait().map_err(GuardianError::Process)?;
+        let status = with_time_sharing(|| self.process.wait()).flatten();
+        let status = status.map_err(GuardianError::Process)?;
         if !status.success() {
             // It was killed, or failed in part: this process tries the rest.
             undo_all(&self.told)?;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::process::output;
+
 /// A directory with an authority, its certificate for `127.0.0.1` and `localhost`, and the key of
 /// that. It is removed on drop.
 #[derive(Debug)]
@@ -45,8 +47,7 @@ impl Certificates {
         command
             .args(arguments.split(' '))
             .current_dir(&self.directory);
-        let output = command
-            .output()
+        let output = output(&mut command)
             .map_err(|error| format!("openssl cannot be run: {error}. {REMEDY}"))?;
         if output.status.success() {
             return Ok(());

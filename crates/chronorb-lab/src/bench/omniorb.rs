@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::{Deadline, Monotonic, with_time_sharing};
 use serde::{Deserialize, Serialize};
 
 use super::order::ObjectAddresses;
-use crate::process::Child;
+use crate::process::{Child, output};
 use crate::progress::Progress;
 use crate::xdg;
 
@@ -179,7 +179,7 @@ fn compile(folder: &Path) -> Result<(), String> {
         fs::write(folder.join(name), text).map_err(|error| format!("{name}: {error}"))?;
     }
     let run = |command: &mut Command| {
-        let output = command.current_dir(folder).output();
+        let output = output(command.current_dir(folder));
         let output = output.map_err(|error| error.to_string())?;
         progress.advance(1);
         if output.status.success() {
@@ -223,6 +223,7 @@ fn is_installed(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+#[expect(clippy::disallowed_methods, reason = "it has time sharing")]
 fn feed(command: &mut Command, input: &str) -> io::Result<Output> {
     let mut process = command
         .stdin(Stdio::piped())
@@ -232,7 +233,7 @@ fn feed(command: &mut Command, input: &str) -> io::Result<Output> {
     if let Some(mut stdin) = process.stdin.take() {
         stdin.write_all(input.as_bytes())?;
     }
-    process.wait_with_output()
+    with_time_sharing(|| process.wait_with_output()).flatten()
 }
 
 fn all_programs() -> impl Iterator<Item = &'static str> {

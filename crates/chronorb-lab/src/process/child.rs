@@ -2,12 +2,12 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, with_time_sharing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -133,7 +133,7 @@ impl Child {
 
     /// Returns an error if the child has failed already.
     pub(crate) fn check(&mut self) -> Result<(), ProcessError> {
-        match self.process.try_wait() {
+        match self.reap_before(Deadline::after(Duration::ZERO)) {
             Ok(None) => Ok(()),
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(_)) | Err(_) => Err(self.ended(Deadline::after(GRACE))),
@@ -189,14 +189,23 @@ impl Child {
     }
 
     /// Waits for the exit status; returns nothing if the child still runs at the deadline.
-    fn status(&mut self, deadline: Deadline) -> Option<std::process::ExitStatus> {
-        loop {
-            match self.process.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if !deadline.has_passed() => thread::sleep(POLL),
-                Ok(None) | Err(_) => return None,
+    fn status(&mut self, deadline: Deadline) -> Option<ExitStatus> {
+        self.reap_before(deadline).ok().flatten()
+    }
+
+    /// Reaps the child if it ends before the deadline, with time sharing.
+    #[expect(clippy::disallowed_methods, reason = "it has time sharing")]
+    fn reap_before(&mut self, deadline: Deadline) -> io::Result<Option<ExitStatus>> {
+        let process = &mut self.process;
+        let reap = || {
+            loop {
+                match process.try_wait()? {
+                    None if !deadline.has_passed() => thread::sleep(POLL),
+                    status => return Ok(status),
+                }
             }
-        }
+        };
+        with_time_sharing(reap).flatten()
     }
 
     /// Returns the standard error of a child that has ended.
@@ -207,10 +216,13 @@ impl Child {
             .unwrap_or_default()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "it has time sharing")]
     fn kill(&mut self) {
-        // Both fail only if the child has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let process = &mut self.process;
+        // It fails only if the child was reaped already.
+        let _ = process.kill();
+        // Where no thread can be started, the end of this process has the child reaped.
+        let _ = with_time_sharing(|| process.wait());
     }
 }
 
@@ -218,6 +230,12 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Runs another program to its end, with time sharing.
+#[expect(clippy::disallowed_methods, reason = "it has time sharing")]
+pub(crate) fn output(command: &mut Command) -> io::Result<Output> {
+    with_time_sharing(|| command.output()).flatten()
 }
 
 /// Returns the beginning of a text. Reads the rest, too, so that its writer never blocks.
@@ -237,6 +255,8 @@ const ERROR_BYTES: u64 = 16 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use chronorb_rt::{Rights, Scheduling, set_current};
+
     use super::*;
 
     fn shell(script: &str) -> Child {
@@ -272,7 +292,8 @@ mod tests {
             .hear::<u32>(Deadline::after(Duration::ZERO))
             .unwrap_err();
         assert!(matches!(error, ProcessError::Silent { .. }), "{error}");
-        assert!(child.process.try_wait().unwrap().is_some());
+        let passed = Deadline::after(Duration::ZERO);
+        assert!(child.reap_before(passed).unwrap().is_some());
     }
 
     #[test]
@@ -288,6 +309,25 @@ mod tests {
         assert_eq!(child.hear::<u32>(soon()).unwrap(), 1);
         let error = child.finish(soon()).unwrap_err().to_string();
         assert!(error.contains("exit status: 4"), "{error}");
+    }
+
+    #[test]
+    fn a_real_time_thread_reaps_and_keeps_its_priority() {
+        let urgent = Scheduling::fifo(1);
+        let thread = thread::spawn(move || {
+            if let Err(error) = set_current(urgent) {
+                assert!(Rights::probe().max_fifo.is_none(), "{error}");
+                return;
+            }
+            shell("exit 0").finish(soon()).unwrap();
+            drop(shell("exec sleep 1000"));
+            let error = shell("exit 3").hear::<u32>(soon()).unwrap_err();
+            assert!(matches!(error, ProcessError::Ended { .. }), "{error}");
+            let printed = output(Command::new("echo").arg("7")).unwrap();
+            assert_eq!(printed.stdout, b"7\n");
+            assert_eq!(chronorb_rt::current().unwrap(), urgent);
+        });
+        thread.join().unwrap();
     }
 
     #[test]
