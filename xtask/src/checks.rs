@@ -1,7 +1,6 @@
 //! The checks of CI besides tests.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
@@ -11,7 +10,8 @@ use crate::{arrows, documents, instructions, language, lints, packages, requirem
 pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
     ledger.step("format", || {
         run::cargo(&["fmt", "--all", "--check"], &[])?;
-        run::cargo(&["fmt", "--check", "--manifest-path", run::OUTSIDE], &[])
+        format_of(run::OUTSIDE)?;
+        format_of(run::INTEGRATIONS)
     })?;
     ledger.step("tidy", tidy)
 }
@@ -70,15 +70,9 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     Err(Failure(format!("not tidy:\n  {}", complaints.join("\n  "))))
 }
 
-/// Licences, duplicates and origins of dependencies. Advisories need a database from the network,
-/// and are checked where that can be had.
-pub(crate) fn deny() -> Result<(), Failure> {
-    if ask("cargo-deny", &["--version"]).is_none() {
-        run::cargo(&["install", "--locked", "cargo-deny"], &[])?;
-    }
-    let mut command = Command::new("cargo-deny");
-    command.current_dir(root());
-    run::run(command.args(["check", "licenses", "bans", "sources"]))
+/// The formatting of a workspace of its own.
+pub(crate) fn format_of(manifest: &str) -> Result<(), Failure> {
+    run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])
 }
 
 fn complaints_about(root: &Path, file: &str) -> Vec<String> {

@@ -5,6 +5,7 @@ mod asan;
 mod calls;
 mod checks;
 mod demux;
+mod deny;
 mod dist;
 mod documents;
 mod fuzz;
@@ -85,7 +86,11 @@ Commands:
   package the packages of all published crates: each is built from what is in it, and then the
           command and the tutorial's project from the packages alone. With --quick all crates are
           documented and that project is checked with nothing but the packages, as `check` does
-  deny    licences, duplicates and origins of dependencies (installs cargo-deny)
+  deny    licences, duplicates and origins of the dependencies of each workspace (installs
+          cargo-deny). With --advisories FOLDER, a clone of an advisory database, advisories too
+  integrations
+          the programs of `integrations/`, which need an asynchronous runtime or a large server:
+          formatting, clippy and tests
   peers   install the other ORBs and tools that tests use
 ";
 
@@ -106,7 +111,8 @@ fn main() -> ExitCode {
         ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
-        ["deny"] => checks::deny(),
+        ["deny", ref options @ ..] => deny::deny(options),
+        ["integrations"] => integrations(),
         ["dist", ref options @ ..] => dist::dist(options),
         ["package"] => packages::package(),
         ["package", "--quick"] => packages::quick(),
@@ -227,6 +233,18 @@ fn bare() -> Result<(), Failure> {
 fn outside() -> Result<(), Failure> {
     let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
     run::cargo(&["test", "--manifest-path", run::OUTSIDE], &environment)
+}
+
+/// The programs of `integrations/`, which is a workspace of its own.
+fn integrations() -> Result<(), Failure> {
+    checks::format_of(run::INTEGRATIONS)?;
+    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
+    let of_all = ["--locked", "--manifest-path", run::INTEGRATIONS];
+    let clippy = [&["clippy", "--all-targets"], &of_all[..]].concat();
+    let clippy = [&clippy[..], &["--", "--deny", "warnings"]].concat();
+    run::cargo(&clippy, &environment)?;
+    let test = [&["test", "--no-fail-fast"], &of_all[..]].concat();
+    run::cargo(&test, &environment)
 }
 
 /// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,

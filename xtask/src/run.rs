@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 /// The manifest of the example that is no member of the workspace.
 pub(crate) const OUTSIDE: &str = "examples/serial-line/Cargo.toml";
 
+/// The manifest of the workspace of programs with an asynchronous runtime or a large server.
+pub(crate) const INTEGRATIONS: &str = "integrations/Cargo.toml";
+
 /// A job did not come to its end.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
