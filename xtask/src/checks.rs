@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
-use crate::{arrows, documents, instructions, language, lints, packages, requirements, size};
+use crate::{
+    arrows, documents, history, instructions, language, lints, packages, requirements, size,
+};
 
 /// Formatting and tidiness, which need no compilation.
 pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
@@ -63,6 +65,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     complaints.extend(requirements::complaints()?);
     complaints.extend(arrows::complaints()?);
     complaints.extend(language::complaints()?);
+    complaints.extend(history::complaints()?);
     if complaints.is_empty() {
         println!("tidy");
         return Ok(());

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::checks::is_test_data;
+use crate::history::has_commit;
 use crate::run::{Failure, ask, root};
 use kinds::{Kind, Offence};
 
@@ -209,12 +210,6 @@ fn long_subjects(base: &str) -> Vec<Place> {
         },
     })
     .collect()
-}
-
-fn has_commit(commit: &str) -> bool {
-    let root = root().display().to_string();
-    let args = ["-C", &root, "merge-base", "--is-ancestor", commit, "HEAD"];
-    ask("git", &args).is_some()
 }
 
 /// Draws doc comments at random, with their places. The same seed draws the same ones.
