@@ -15,6 +15,7 @@ mod instructions;
 mod language;
 mod ledger;
 mod lints;
+mod nightly;
 mod packages;
 mod pairs;
 mod peers;
@@ -93,6 +94,9 @@ Commands:
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
           formatting, clippy and tests
+  nightly what is too dear for each change: tsan, asan, rio-streams, package, integrations and deny,
+          with a table of their times and outcomes at the end; fails if one fails. Options: names
+          of jobs, all by default
   peers   install the other ORBs and tools that tests use
 ";
 
@@ -115,6 +119,7 @@ fn main() -> ExitCode {
         ["tidy"] => checks::tidy(),
         ["deny", ref options @ ..] => deny::deny(options),
         ["integrations"] => integrations(),
+        ["nightly", ref names @ ..] => nightly::nightly(names),
         ["dist", ref options @ ..] => dist::dist(options),
         ["package"] => packages::package(),
         ["package", "--quick"] => packages::quick(),

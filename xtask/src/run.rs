@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -103,6 +104,19 @@ pub(crate) fn ask(program: &str, args: &[&str]) -> Option<String> {
         .success()
         .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
+
+/// Returns the user and system time of a process and of its children that have ended, by proc(5).
+pub(crate) fn processor_seconds(process: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before it may have spaces.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let times = fields.split_whitespace().skip(11).take(4);
+    let ticks: u64 = times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    ticks as f64 / TICKS
+}
+
+/// Ticks of a second in proc(5), which are the same on all machines (`USER_HZ`).
+const TICKS: f64 = 100.0;
 
 /// The workspace's root.
 pub(crate) fn root() -> PathBuf {

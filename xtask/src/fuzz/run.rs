@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::build::FuzzPrograms;
 use super::{Outcome, corpus};
-use crate::run::{Failure, root, target_dir};
+use crate::run::{Failure, processor_seconds, root, target_dir};
 
 /// Fuzzes for so long, or until an input fails.
 pub(super) fn run(
@@ -115,16 +115,6 @@ impl Outcome {
     }
 }
 
-/// The user and system time of a process that has ended, by proc(5).
-fn processor_seconds(process: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name before it may have spaces.
-    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let times = fields.split_whitespace().skip(11).take(4);
-    let ticks: u64 = times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    ticks as f64 / TICKS
-}
-
 pub(super) fn create(directory: &Path) -> Result<(), Failure> {
     fs::create_dir_all(directory)
         .map_err(|error| Failure(format!("{}: {error}", directory.display())))
@@ -151,6 +141,3 @@ const OPTIONS: [&str; 7] = [
     "-detect_leaks=0",
     "-close_fd_mask=1",
 ];
-
-/// Ticks of a second in proc(5), which are the same on all machines (`USER_HZ`).
-const TICKS: f64 = 100.0;
