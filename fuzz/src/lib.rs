@@ -4,8 +4,8 @@
 //! It panics if the result is wrong: two results contradict each other, or a value changes when it
 //! is written and read. Other panics, hangs and growth are detected by the fuzzer.
 //!
-//! The functions do not need the fuzzer, so `tests/replay.rs` calls them with
-//! all files of the corpora, on a stable toolchain.
+//! The functions do not need the fuzzer, so `tests/replay` calls them with all files of the
+//! corpora, on a stable toolchain.
 
 /// The types of the whole endsystems.
 pub mod idl {

@@ -142,7 +142,9 @@ impl Files for Memory {
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
         let removed = self.0.borrow_mut().remove(name);
-        removed.map(drop).ok_or(io::ErrorKind::NotFound.into())
+        removed
+            .map(drop)
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn sync_dir(&mut self) -> io::Result<()> {

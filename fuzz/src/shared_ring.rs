@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use arbitrary::{Arbitrary, Unstructured};
 use ring::{Consumer, Line, Producer, Ring, Rubbish, Wait, Words, leave, rouse};
 
+use crate::values::variant;
+
 #[allow(dead_code, reason = "not all of it has to do with what a peer writes")]
 #[path = "../../crates/chronorb-transport/src/shm/ring.rs"]
 mod ring;
@@ -84,12 +86,22 @@ impl SharedMemory {
     }
 }
 
-#[derive(Arbitrary)]
 enum Honest {
     Put(u8, u8),
     Take(u8),
     Release,
     Arm(bool, bool),
+}
+
+impl<'d> Arbitrary<'d> for Honest {
+    fn arbitrary(u: &mut Unstructured<'d>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 4)? {
+            0 => Self::Put(u.arbitrary()?, u.arbitrary()?),
+            1 => Self::Take(u.arbitrary()?),
+            2 => Self::Release,
+            _ => Self::Arm(u.arbitrary()?, u.arbitrary()?),
+        })
+    }
 }
 
 fn between_honest_sides(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
@@ -133,7 +145,6 @@ fn between_honest_sides(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-#[derive(Arbitrary)]
 enum Hostile {
     Write { word: u8, value: u32 },
     WriteNear { word: u8, ahead: i8, wait: u8 },
@@ -144,6 +155,29 @@ enum Hostile {
     End,
     Leave,
     Rouse,
+}
+
+impl<'d> Arbitrary<'d> for Hostile {
+    fn arbitrary(u: &mut Unstructured<'d>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 9)? {
+            0 => Self::Write {
+                word: u.arbitrary()?,
+                value: u.arbitrary()?,
+            },
+            1 => Self::WriteNear {
+                word: u.arbitrary()?,
+                ahead: u.arbitrary()?,
+                wait: u.arbitrary()?,
+            },
+            2 => Self::Put(u.arbitrary()?, u.arbitrary()?),
+            3 => Self::Take(u.arbitrary()?),
+            4 => Self::Release,
+            5 => Self::Arm(u.arbitrary()?, u.arbitrary()?),
+            6 => Self::End,
+            7 => Self::Leave,
+            _ => Self::Rouse,
+        })
+    }
 }
 
 fn against_a_hostile_one(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {

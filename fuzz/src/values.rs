@@ -1,12 +1,12 @@
 //! Values of many types that are written, read, and compared.
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use chronorb_cdr::{CdrError, Char, Decoder, Encoder, LongDouble};
 use chronorb_giop::{Ior, TaggedProfile};
 
 use crate::walk::TextReference;
 
-#[derive(Arbitrary, Debug)]
+#[derive(Debug)]
 pub(crate) enum Value {
     Bool(bool),
     Octet(u8),
@@ -33,6 +33,43 @@ pub(crate) enum Value {
     Matrix([[i16; 3]; 2]),
     References(Vec<Option<(String, u32, Vec<u8>)>>),
     Encapsulation(Vec<Self>),
+}
+
+impl<'d> Arbitrary<'d> for Value {
+    fn arbitrary(u: &mut Unstructured<'d>) -> arbitrary::Result<Self> {
+        Ok(match variant(u, 25)? {
+            0 => Self::Bool(u.arbitrary()?),
+            1 => Self::Octet(u.arbitrary()?),
+            2 => Self::Short(u.arbitrary()?),
+            3 => Self::Long(u.arbitrary()?),
+            4 => Self::LongLong(u.arbitrary()?),
+            5 => Self::Float(u.arbitrary()?),
+            6 => Self::Double(u.arbitrary()?),
+            7 => Self::LongDouble(u.arbitrary()?),
+            8 => Self::Char(u.arbitrary()?),
+            9 => Self::WChar(u.arbitrary()?),
+            10 => Self::String(u.arbitrary()?),
+            11 => Self::WString(u.arbitrary()?),
+            12 => Self::Bools(u.arbitrary()?),
+            13 => Self::Shorts(u.arbitrary()?),
+            14 => Self::Longs(u.arbitrary()?),
+            15 => Self::LongLongs(u.arbitrary()?),
+            16 => Self::Doubles(u.arbitrary()?),
+            17 => Self::LongDoubles(u.arbitrary()?),
+            18 => Self::Chars(u.arbitrary()?),
+            19 => Self::WChars(u.arbitrary()?),
+            20 => Self::Strings(u.arbitrary()?),
+            21 => Self::Rows(u.arbitrary()?),
+            22 => Self::Matrix(u.arbitrary()?),
+            23 => Self::References(u.arbitrary()?),
+            _ => Self::Encapsulation(u.arbitrary()?),
+        })
+    }
+}
+
+/// Returns the index of the variant of an enum, as the derive macro of `arbitrary` reads it.
+pub(crate) fn variant(u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<u64> {
+    Ok((u64::from(u.arbitrary::<u32>()?) * count) >> 32)
 }
 
 impl Value {

@@ -19,11 +19,7 @@ pub(crate) fn asan() -> Result<(), Failure> {
     for test in TESTS {
         run::cargo(&[&["test", TARGET], *test].concat(), &environment)?;
     }
-    let corpora = [
-        "--manifest-path=fuzz/Cargo.toml",
-        "--no-default-features",
-        "--test=replay",
-    ];
+    let corpora = ["--package=chronorb-fuzz", "--test=replay"];
     let corpora = [&["test", TARGET], &corpora[..], &["--"], CORPORA].concat();
     run::cargo(&corpora, &environment)
 }

@@ -165,7 +165,7 @@ fn rio_streams() -> Result<(), Failure> {
 fn ci() -> Result<(), Failure> {
     let mut ledger = Ledger::calibrated()?;
     ledger.set_up("downloads", || {
-        for manifest in ["Cargo.toml", "fuzz/Cargo.toml", run::OUTSIDE] {
+        for manifest in ["Cargo.toml", run::OUTSIDE] {
             run::cargo(&["fetch", "--locked", "--manifest-path", manifest], &[])?;
         }
         Ok(())
@@ -208,10 +208,11 @@ fn build_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
 
 fn run_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
     ledger.step("models of lock-free parts", models)?;
-    ledger.step("fuzz corpora", fuzz::replay)?;
     ledger.step("generated services", lints::services)?;
     let all = [WORKSPACE, &["--no-fail-fast"]].concat();
-    ledger.tests(build.command(&all))?;
+    let mut tests = build.command(&all);
+    tests.envs(fuzz::replay_environment()?);
+    ledger.tests(tests)?;
     ledger.step("builds with few features", bare)?;
     ledger.step("example outside the workspace", outside)
 }

@@ -67,7 +67,7 @@ struct Proxies {
 
 impl World {
     fn new(lanes: usize) -> Self {
-        let orb = orb(&[], |config| chronorb_event_service::keep_order(config));
+        let orb = orb(&[], chronorb_event_service::keep_order);
         let root = orb.root_poa().expect("it opens");
         let options = ChannelOptions {
             consumer_reconnect: true,

@@ -34,7 +34,8 @@ pub(super) fn programs(targets: &[String]) -> Result<FuzzPrograms, Failure> {
         ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true".to_owned()),
         ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true".to_owned()),
     ];
-    let mut args = vec!["build", "--release", "--manifest-path", "fuzz/Cargo.toml"];
+    let mut args = vec!["build", "--release", "--package=chronorb-fuzz"];
+    args.push("--features=libfuzzer");
     // With a target, build scripts and macros are another build, which is not instrumented.
     args.extend(["--target", TARGET]);
     args.extend(targets.iter().flat_map(|target| ["--bin", target.as_str()]));

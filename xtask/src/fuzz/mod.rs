@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::peers;
-use crate::run::{Failure, cargo, root, target_dir};
+use crate::run::{Failure, root};
 
 pub(crate) use build::as_compiler;
 
@@ -50,23 +50,13 @@ struct Outcome {
     seconds: f64,
 }
 
-/// Runs the corpora, and inputs that follow from fixed seeds, without the fuzzer. `fuzz/` is a
-/// workspace of its own, built where this one is, which has most of its dependencies already.
-pub(crate) fn replay() -> Result<(), Failure> {
-    let mut environment = vec![("CARGO_TARGET_DIR", target_dir().display().to_string())];
-    if peers::has_omniorb() {
-        environment.push((
-            build::OMNIORB_PROGRAM,
-            build::omniorb()?.display().to_string(),
-        ));
+/// The environment of the replay of the corpora, which is among the tests of the workspace.
+pub(crate) fn replay_environment() -> Result<Vec<(&'static str, String)>, Failure> {
+    if !peers::has_omniorb() {
+        return Ok(Vec::new());
     }
-    let args = [
-        "test",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--no-default-features",
-    ];
-    cargo(&args, &environment)
+    let program = build::omniorb()?.display().to_string();
+    Ok(vec![(build::OMNIORB_PROGRAM, program)])
 }
 
 /// Runs fuzz targets, and reports what each has done.

@@ -1,5 +1,7 @@
 //! All files of the corpora, and inputs that a seeded generator makes of them, without the fuzzer.
 
+mod grammar;
+
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
