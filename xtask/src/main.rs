@@ -48,7 +48,8 @@ Commands:
           of shared memory, and the corpora of the fuzz targets that reach them
   fuzz    coverage-guided fuzzing (fuzz/README.md). Options: --hours N, 1 by default, shared among
           the targets; --target NAME, any number of times, all by default; --jobs N; --keep puts the
-          smallest inputs that reach the same code into fuzz/corpus; --json
+          smallest inputs that reach the same code into fuzz/corpus; --minimise does that alone,
+          without a run; --json
   check   formatting, tidiness, clippy, documentation, packages, each feature alone, the size of
           the minimal server, and the instructions of a call, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of

@@ -21,10 +21,23 @@ impl FuzzPrograms {
     }
 }
 
+/// The purpose of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Many executions, by optimised code.
+    Fuzzing,
+    /// The edges of inputs. The code is not optimised: by inlining, an edge would become several.
+    Coverage,
+}
+
 /// Builds targets.
-pub(super) fn programs(targets: &[String]) -> Result<FuzzPrograms, Failure> {
-    let directory = target_dir().join("fuzz");
+pub(super) fn programs(targets: &[String], purpose: Purpose) -> Result<FuzzPrograms, Failure> {
     let itself = env::current_exe().map_err(|error| Failure(error.to_string()))?;
+    let (directory, profile) = match purpose {
+        Purpose::Fuzzing => (target_dir().join("fuzz"), "release"),
+        // The ordinary build has much of it.
+        Purpose::Coverage => (target_dir(), "debug"),
+    };
     let environment = [
         ("CARGO_TARGET_DIR", directory.display().to_string()),
         ("RUSTC_WRAPPER", itself.display().to_string()),
@@ -34,8 +47,10 @@ pub(super) fn programs(targets: &[String]) -> Result<FuzzPrograms, Failure> {
         ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true".to_owned()),
         ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true".to_owned()),
     ];
-    let mut args = vec!["build", "--release", "--package=chronorb-fuzz"];
-    args.push("--features=libfuzzer");
+    let mut args = vec!["build", "--package=chronorb-fuzz", "--features=libfuzzer"];
+    if purpose == Purpose::Fuzzing {
+        args.push("--release");
+    }
     // With a target, build scripts and macros are another build, which is not instrumented.
     args.extend(["--target", TARGET]);
     args.extend(targets.iter().flat_map(|target| ["--bin", target.as_str()]));
@@ -45,7 +60,7 @@ pub(super) fn programs(targets: &[String]) -> Result<FuzzPrograms, Failure> {
         environment.insert(OMNIORB_PROGRAM, omniorb()?);
     }
     Ok(FuzzPrograms {
-        directory: directory.join(TARGET).join("release"),
+        directory: directory.join(TARGET).join(profile),
         environment,
     })
 }

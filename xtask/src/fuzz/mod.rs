@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::peers;
 use crate::run::{Failure, root};
 
+use build::Purpose;
 pub(crate) use build::as_compiler;
 
 /// The options of the command.
@@ -28,6 +29,7 @@ struct Options {
     jobs: usize,
     json: bool,
     keep: bool,
+    minimise: bool,
 }
 
 /// The result of one target.
@@ -62,7 +64,10 @@ pub(crate) fn replay_environment() -> Result<Vec<(&'static str, String)>, Failur
 /// Runs fuzz targets, and reports what each has done.
 pub(crate) fn fuzz(options: &[&str]) -> Result<(), Failure> {
     let options = Options::read(options)?;
-    let programs = build::programs(&options.targets)?;
+    if options.minimise {
+        return corpus::keep(&options.targets);
+    }
+    let programs = build::programs(&options.targets, Purpose::Fuzzing)?;
     let end = Instant::now() + options.time;
     let queue = Mutex::new(VecDeque::from(options.targets.clone()));
     let outcomes = Mutex::new(Vec::new());
@@ -82,12 +87,6 @@ pub(crate) fn fuzz(options: &[&str]) -> Result<(), Failure> {
                         (target, left / u32::try_from(turns).unwrap_or(1))
                     };
                     let outcome = run::run(&programs, &target, time);
-                    let outcome = outcome.and_then(|outcome| {
-                        if options.keep {
-                            corpus::keep(&programs, &target)?;
-                        }
-                        Ok(outcome)
-                    });
                     match outcome {
                         Ok(outcome) => {
                             eprintln!("{}", outcome.line());
@@ -101,7 +100,13 @@ pub(crate) fn fuzz(options: &[&str]) -> Result<(), Failure> {
     });
     let mut outcomes = outcomes.into_inner().expect("no thread panics");
     outcomes.sort_by(|a, b| a.target.cmp(&b.target));
+    let kept = if options.keep {
+        corpus::keep(&options.targets)
+    } else {
+        Ok(())
+    };
     report(&outcomes, &programs, options.json)?;
+    kept?;
     let error = error.into_inner().expect("no thread panics");
     error.map_or(Ok(()), Err)
 }
@@ -153,6 +158,7 @@ impl Options {
             jobs: 1,
             json: false,
             keep: false,
+            minimise: false,
         };
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -179,6 +185,7 @@ impl Options {
                 }
                 "--json" => this.json = true,
                 "--keep" => this.keep = true,
+                "--minimise" => this.minimise = true,
                 _ => return Err(Failure(format!("{option:?} is no option of fuzz"))),
             }
         }
