@@ -2,6 +2,7 @@
 
 mod grammar;
 
+use std::env;
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use fastrand::Rng;
 
 type Target = fn(&[u8]);
 
-/// The targets, and how many inputs are generated for each.
+/// The targets, and the number of inputs that are generated for each, which `CHRONORB_FUZZ_INPUTS`
+/// multiplies.
 macro_rules! targets {
     ($($name:ident: $count:literal;)*) => {
         /// Inputs that were found before.
@@ -39,29 +41,29 @@ macro_rules! targets {
 }
 
 targets! {
-    cdr_values: 50_000;
-    client_replies: 8_000;
-    context_requests: 3_000;
-    event_channel: 1_000;
-    event_subscriptions: 50_000;
-    giop_message: 50_000;
-    gioplite: 50_000;
-    idl_grammar: 10;
-    idl_source: 1_000;
-    message_reader: 50_000;
-    monitor_lines: 5_000;
-    multicast_packets: 50_000;
-    naming_store: 20_000;
-    naming_text: 20_000;
-    object_keys: 20_000;
-    omniorb_anys: 3_000;
-    reference_text: 50_000;
-    rio_frame: 50_000;
-    schedule_file: 1_000;
-    server_requests: 20_000;
-    service_contexts: 50_000;
-    shared_ring: 20_000;
-    typed_values: 10_000;
+    cdr_values: 10_000;
+    client_replies: 1_600;
+    context_requests: 600;
+    event_channel: 200;
+    event_subscriptions: 10_000;
+    giop_message: 10_000;
+    gioplite: 10_000;
+    idl_grammar: 2;
+    idl_source: 200;
+    message_reader: 10_000;
+    monitor_lines: 1_000;
+    multicast_packets: 10_000;
+    naming_store: 4_000;
+    naming_text: 4_000;
+    object_keys: 4_000;
+    omniorb_anys: 600;
+    reference_text: 10_000;
+    rio_frame: 10_000;
+    schedule_file: 200;
+    server_requests: 4_000;
+    service_contexts: 10_000;
+    shared_ring: 4_000;
+    typed_values: 2_000;
 }
 
 /// The names of the programs of targets.
@@ -91,10 +93,13 @@ fn generate(target: &str, run: Target, count: u64) {
         .iter()
         .filter_map(|path| fs::read(path).ok())
         .collect();
-    for seed in 0..count {
+    let times = env::var("CHRONORB_FUZZ_INPUTS").map_or(1, |times| {
+        times.parse().expect("CHRONORB_FUZZ_INPUTS is a number")
+    });
+    for seed in 0..count * times {
         let data = input(&corpus, seed);
         if panic::catch_unwind(|| run(&data)).is_err() {
-            let path = std::env::temp_dir().join(format!("{target}-{seed}"));
+            let path = env::temp_dir().join(format!("{target}-{seed}"));
             let kept = fs::write(&path, &data);
             panic!(
                 "{target} fails with seed {seed}, in {}: {kept:?}",
