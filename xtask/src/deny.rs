@@ -81,9 +81,8 @@ fn with_database(config: &Path, clones: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The manifests of the workspaces, with their configurations.
-const WORKSPACES: [(&str, &str); 4] = [
+const WORKSPACES: [(&str, &str); 3] = [
     ("Cargo.toml", "deny.toml"),
-    ("fuzz/Cargo.toml", "deny.toml"),
     (run::OUTSIDE, "deny.toml"),
     (run::INTEGRATIONS, "integrations/deny.toml"),
 ];
