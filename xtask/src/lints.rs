@@ -61,7 +61,7 @@ impl TestBuild {
     /// compiled once for lints and tests.
     pub(crate) fn linted() -> Result<Self, Failure> {
         let sysroot = ask("rustc", &["--print=sysroot"]).unwrap_or_default();
-        // This path is the one of cargo-clippy, which cargo takes for a part of the build's identity.
+        // cargo-clippy has the same path, which is a part of the identity of a build.
         let driver = Path::new(&sysroot).join("bin/clippy-driver");
         if !driver.is_file() {
             return Err(Failure(format!(

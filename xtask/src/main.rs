@@ -94,7 +94,7 @@ Commands:
           cargo-deny). With --advisories FOLDER, a clone of an advisory database, advisories too
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
-          formatting, clippy and tests
+          formatting, clippy and tests; and the tests of examples/serial-line
   nightly what is too dear for each change: tsan, asan, rio-streams, package, integrations and deny,
           with a table of their times and outcomes at the end; fails if one fails. Options: names
           of jobs, all by default
@@ -215,7 +215,7 @@ fn run_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
     tests.envs(fuzz::replay_environment()?);
     ledger.tests(tests)?;
     ledger.step("builds with few features", bare)?;
-    ledger.step("example outside the workspace", outside)
+    ledger.step("example outside the workspace", check_outside)
 }
 
 const WORKSPACE: &[&str] = &["test", "--workspace", "--exclude=chronorb-services-tests"];
@@ -237,23 +237,33 @@ fn bare() -> Result<(), Failure> {
     size::test_minimal_server()
 }
 
-/// The example that is no member of the workspace, as applications are not. It is built where the
-/// workspace is, which has most of its dependencies already.
-fn outside() -> Result<(), Failure> {
-    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
-    run::cargo(&["test", "--manifest-path", run::OUTSIDE], &environment)
+/// Checks the example that is no member of the workspace, as applications are not. Its tests, for
+/// which the ORB would be compiled once more, are run with the integrations.
+fn check_outside() -> Result<(), Failure> {
+    let check = ["check", "--all-targets", "--locked", "--manifest-path"];
+    run::cargo(
+        &[&check[..], &[run::OUTSIDE]].concat(),
+        &where_the_workspace_is(),
+    )
 }
 
-/// The programs of `integrations/`, which is a workspace of its own.
+/// The programs of `integrations/`, which is a workspace of its own, and the example outside.
 fn integrations() -> Result<(), Failure> {
     checks::format_of(run::INTEGRATIONS)?;
-    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
+    let environment = where_the_workspace_is();
     let of_all = ["--locked", "--manifest-path", run::INTEGRATIONS];
     let clippy = [&["clippy", "--all-targets"], &of_all[..]].concat();
     let clippy = [&clippy[..], &["--", "--deny", "warnings"]].concat();
     run::cargo(&clippy, &environment)?;
     let test = [&["test", "--no-fail-fast"], &of_all[..]].concat();
-    run::cargo(&test, &environment)
+    run::cargo(&test, &environment)?;
+    let outside = ["test", "--locked", "--manifest-path", run::OUTSIDE];
+    run::cargo(&outside, &environment)
+}
+
+/// Other workspaces are built where this one is, which has most of their dependencies already.
+fn where_the_workspace_is() -> [(&'static str, String); 1] {
+    [("CARGO_TARGET_DIR", run::target_dir().display().to_string())]
 }
 
 /// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,

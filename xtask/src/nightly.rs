@@ -33,7 +33,7 @@ pub(crate) fn nightly(names: &[&str]) -> Result<(), Failure> {
     let mut outcomes = Vec::new();
     for (number, (name, job)) in (1..).zip(&jobs) {
         println!("nightly: {number} of {}, {name}", jobs.len());
-        let outcome = measure(*name, *job);
+        let outcome = measure(name, *job);
         println!("nightly: {}", outcome.row());
         outcomes.push(outcome);
     }
@@ -67,13 +67,12 @@ fn chosen(names: &[&str]) -> Result<Vec<Job>, Failure> {
 }
 
 fn measure(name: &'static str, job: fn() -> Result<(), Failure>) -> Outcome {
-    let processor_seconds = || run::processor_seconds(std::process::id());
-    let (began, used) = (Instant::now(), processor_seconds());
+    let (began, used) = (Instant::now(), run::own_processor_seconds());
     let result = job();
     Outcome {
         name,
         seconds: began.elapsed().as_secs_f64(),
-        processor_seconds: processor_seconds() - used,
+        processor_seconds: run::own_processor_seconds() - used,
         result,
     }
 }

@@ -105,6 +105,11 @@ pub(crate) fn ask(program: &str, args: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Returns the user and system time of this process and of its children that have ended.
+pub(crate) fn own_processor_seconds() -> f64 {
+    processor_seconds(std::process::id())
+}
+
 /// Returns the user and system time of a process and of its children that have ended, by proc(5).
 pub(crate) fn processor_seconds(process: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -116,7 +121,7 @@ pub(crate) fn processor_seconds(process: u32) -> f64 {
 }
 
 /// Ticks of a second in proc(5), which are the same on all machines (`USER_HZ`).
-const TICKS: f64 = 100.0;
+pub(crate) const TICKS: f64 = 100.0;
 
 /// The workspace's root.
 pub(crate) fn root() -> PathBuf {

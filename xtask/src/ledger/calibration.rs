@@ -4,20 +4,18 @@
 use std::fs;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
-use super::measure::processor_time;
-use crate::run::{Failure, target_dir};
+use crate::run::{Failure, own_processor_seconds, target_dir};
 
-/// Runs the job, and returns the processor time of a copy.
-pub(super) fn run() -> Result<Duration, Failure> {
+/// Runs the job, and returns the processor seconds of a copy.
+pub(super) fn run() -> Result<f64, Failure> {
     let folder = target_dir().join("calibration");
     let source = folder.join("calibration.rs");
     let bad = |e: std::io::Error| Failure(format!("{}: {e}", source.display()));
     fs::create_dir_all(&folder).map_err(bad)?;
     fs::write(&source, text()).map_err(bad)?;
     let copies = thread::available_parallelism().map_or(1, usize::from);
-    let before = processor_time();
+    let before = own_processor_seconds();
     let mut compilers = Vec::new();
     for copy in 0..copies {
         let mut command = Command::new("rustc");
@@ -39,7 +37,7 @@ pub(super) fn run() -> Result<Duration, Failure> {
             return Err(Failure(format!("rustc {}: {status}", source.display())));
         }
     }
-    Ok((processor_time() - before) / u32::try_from(copies).unwrap_or(1))
+    Ok((own_processor_seconds() - before) / copies as f64)
 }
 
 fn text() -> String {

@@ -3,19 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-/// Returns the user and system time of this process and of all its children that have ended.
-pub(super) fn processor_time() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in parentheses, may contain spaces.
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let times = fields.split_whitespace().skip(11).take(4);
-    ticks(times.filter_map(|time| time.parse::<u64>().ok()).sum())
-}
+use crate::run;
 
 /// The times of all processors since the machine started.
 pub(super) struct MachineTimes {
-    busy: Duration,
-    stolen: Duration,
+    busy_seconds: f64,
+    stolen_seconds: f64,
 }
 
 impl MachineTimes {
@@ -26,11 +19,11 @@ impl MachineTimes {
             .split_whitespace()
             .filter_map(|time| time.parse().ok())
             .collect();
-        let field = |index: usize| times.get(index).copied().unwrap_or(0);
+        let field = |index: usize| times.get(index).copied().unwrap_or(0) as f64 / run::TICKS;
         // user, nice, system, idle, iowait, irq, softirq, steal
         Self {
-            busy: ticks([0, 1, 2, 5, 6].into_iter().map(field).sum()),
-            stolen: ticks(field(7)),
+            busy_seconds: [0, 1, 2, 5, 6].into_iter().map(field).sum(),
+            stolen_seconds: field(7),
         }
     }
 
@@ -38,16 +31,10 @@ impl MachineTimes {
     /// that were busy on average.
     pub(super) fn since(&self, elapsed: Duration) -> (f64, f64) {
         let now = Self::now();
-        let stolen = now.stolen.saturating_sub(self.stolen);
-        let busy = now.busy.saturating_sub(self.busy);
+        let busy = now.busy_seconds - self.busy_seconds;
         (
-            stolen.as_secs_f64(),
-            busy.as_secs_f64() / elapsed.as_secs_f64(),
+            now.stolen_seconds - self.stolen_seconds,
+            busy / elapsed.as_secs_f64(),
         )
     }
-}
-
-/// Converts the clock ticks of `/proc`, which are hundredths of a second on Linux.
-fn ticks(ticks: u64) -> Duration {
-    Duration::from_millis(ticks * 10)
 }

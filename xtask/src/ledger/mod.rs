@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Failure, target_dir};
-use measure::{MachineTimes, processor_time};
+use crate::run::{Failure, own_processor_seconds, target_dir};
+use measure::MachineTimes;
 use record::Record;
 
 pub(crate) use programs::as_runner;
@@ -109,7 +109,7 @@ impl Ledger {
 
     /// Runs tests by this command of cargo, and measures each program among them.
     pub(crate) fn tests(&mut self, cargo: Command) -> Result<(), Failure> {
-        let programs = programs::Programs::new()?;
+        let programs = programs::TimedTests::new()?;
         let before = self.run.steps.len();
         let outcome = self.measured("documentation tests", false, || programs.run(cargo));
         // The rest of the time of cargo is that of the tests in documentation.
@@ -135,21 +135,19 @@ impl Ledger {
         {
             self.calibrate()?;
         }
-        let (began, before) = (Instant::now(), processor_time());
+        let (began, before) = (Instant::now(), own_processor_seconds());
         let outcome = work();
         self.run.steps.push(Step {
             name: name.to_owned(),
             seconds: began.elapsed().as_secs_f64(),
-            processor_seconds: (processor_time() - before).as_secs_f64(),
+            processor_seconds: own_processor_seconds() - before,
             is_set_up,
         });
         outcome
     }
 
     fn calibrate(&mut self) -> Result<(), Failure> {
-        self.run
-            .calibrations
-            .push(calibration::run()?.as_secs_f64());
+        self.run.calibrations.push(calibration::run()?);
         self.calibrated = Some(Instant::now());
         Ok(())
     }

@@ -10,18 +10,17 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
 use super::Step;
-use super::measure::processor_time;
 use crate::run::{self, Failure, target_dir};
 
 /// A run of test programs.
-pub(super) struct Programs {
+pub(super) struct TimedTests {
     /// A copy of this program, since cargo may build another in its place.
     runner: PathBuf,
     /// The file to which the runner appends times.
     times: PathBuf,
 }
 
-impl Programs {
+impl TimedTests {
     pub(super) fn new() -> Result<Self, Failure> {
         let folder = target_dir().join("timed");
         let (runner, times) = (folder.join("xtask"), folder.join("times"));
@@ -74,7 +73,7 @@ pub(crate) fn as_runner() -> Option<ExitCode> {
     let step = Step {
         name: program_name(Path::new(&program)),
         seconds: began.elapsed().as_secs_f64(),
-        processor_seconds: processor_time().as_secs_f64(),
+        processor_seconds: run::own_processor_seconds(),
         is_set_up: false,
     };
     let line = serde_json::to_string(&step).expect("it is plain data");
@@ -100,7 +99,7 @@ fn code(program: &str, status: ExitStatus) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Returns the package and the target of a program: `target/debug/deps/it-0123456789abcdef` is `it`.
+/// Returns the package and the target of a program: `deps/it-0123456789abcdef` is `it`.
 fn program_name(program: &Path) -> String {
     let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
     let file = program.file_stem().unwrap_or_default().to_string_lossy();

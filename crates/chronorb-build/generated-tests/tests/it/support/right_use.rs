@@ -1,4 +1,4 @@
-//! What compiles, so that what does not is refused for its own reason.
+//! A right use, which compiles. So each wrong one is refused for its own reason.
 
 use chronorb::prelude::*;
 use chronorb_generated_tests::shapes::TopServant;
