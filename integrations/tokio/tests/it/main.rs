@@ -10,7 +10,7 @@ use chronorb_integration_tokio::begin;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use support::{Pair, on_each_runtime};
+use support::on_each_runtime;
 
 /// The number of tasks that call at the same time.
 const TASKS: i32 = 200;
