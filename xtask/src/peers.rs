@@ -1,5 +1,6 @@
 //! The other ORBs and tools that tests use: what they need, and how to get it.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::run::{Failure, ask, run};
@@ -50,6 +51,7 @@ pub(crate) fn provide() -> Result<Vec<String>, Failure> {
     if !missing.is_empty() && is_root() && ask("apt-get", &["--version"]).is_some() {
         install(&missing)?;
     }
+    mount_tracefs();
     let left_out: Vec<String> = PEERS
         .iter()
         .filter(|peer| peer.packages.iter().any(|package| !is_installed(package)))
@@ -70,6 +72,15 @@ pub(crate) fn provide() -> Result<Vec<String>, Failure> {
     }
     print(&left_out);
     Ok(left_out)
+}
+
+/// Mounts the file system of the kernel's tracer, which not each machine does at its start. A test
+/// that finds none says so.
+fn mount_tracefs() {
+    let folder = "/sys/kernel/tracing";
+    if is_root() && !Path::new(folder).join("events").exists() {
+        let _ = ask("mount", &["-t", "tracefs", "tracefs", folder]);
+    }
 }
 
 /// Prints what is left out.
