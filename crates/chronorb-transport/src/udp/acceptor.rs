@@ -3,11 +3,12 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
 
 use chronorb_probe::{Activity, doing};
 use chronorb_rt::PiMutex;
 use rustix::io::Errno;
-use rustix::net::{self, SendFlags, sockopt};
+use rustix::net::{self, SendFlags, SocketAddrAny, sockopt};
 
 use super::arrivals::{Arrival, Arrivals};
 use super::connection::{UdpConnection, is_message};
@@ -21,13 +22,70 @@ use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, S
 /// A socket that receives first datagrams.
 #[derive(Debug)]
 pub(super) struct UdpAcceptor {
-    socket: OwnedFd,
+    entry: Arc<Entry>,
     bound: SocketAddr,
     setup: Setup,
     max: usize,
     published: Vec<Address>,
     peers: Peers,
     reception: PiMutex<Reception>,
+}
+
+/// The part of an acceptor that the connections of its peers reach.
+#[derive(Debug)]
+struct Entry {
+    socket: OwnedFd,
+    /// Messages that the sockets of other peers have received.
+    strays: PiMutex<Arrivals<Way>>,
+}
+
+/// The peer of a connection, and the acceptor for messages of others. The kernel may find the
+/// socket for a datagram before that is connected, and put the datagram into it afterwards.
+#[derive(Debug)]
+pub(super) struct Peer {
+    local: SocketAddr,
+    address: SocketAddrAny,
+    entry: Weak<Entry>,
+}
+
+impl Peer {
+    /// Whether it is the sender of a datagram.
+    #[inline]
+    pub(super) fn is(&self, sender: Option<&SocketAddrAny>) -> bool {
+        sender == Some(&self.address)
+    }
+
+    /// Gives the acceptor a message of another peer.
+    #[cold]
+    pub(super) fn hand_on(&self, sender: Option<SocketAddrAny>, message: &[u8]) {
+        let sender = sender.and_then(|sender| SocketAddr::try_from(sender).ok());
+        let (Some(peer), Some(entry)) = (sender, self.entry.upgrade()) else {
+            return count_dropped();
+        };
+        let way = Way {
+            peer,
+            local: self.local,
+        };
+        if !entry.hold(way, message) {
+            count_dropped();
+        }
+    }
+}
+
+impl Entry {
+    /// Keeps a message for [`UdpAcceptor::next_message`], and announces it; returns whether there
+    /// was room.
+    fn hold(&self, way: Way, message: &[u8]) -> bool {
+        let mut strays = self.strays.lock();
+        if !strays.has_room() {
+            return false;
+        }
+        strays.push(way, message);
+        drop(strays);
+        // If the empty datagram cannot be sent, the next message announces both.
+        let _ = net::sendto(&self.socket, &[], SendFlags::DONTWAIT, &way.local);
+        true
+    }
 }
 
 #[derive(Debug)]
@@ -57,7 +115,10 @@ impl UdpAcceptor {
             Ok(((socket, bound), bound))
         })?;
         Ok(Self {
-            socket,
+            entry: Arc::new(Entry {
+                socket,
+                strays: PiMutex::new(Arrivals::new()),
+            }),
             bound,
             setup,
             max,
@@ -73,11 +134,12 @@ impl UdpAcceptor {
 
     /// Returns the next message of any sender.
     fn next_message(&self, reception: &mut Reception) -> Result<Option<Arrival<Way>>, Errno> {
-        if let Some(waiting) = reception.waiting.pop() {
+        let waiting = reception.waiting.pop();
+        if let Some(waiting) = waiting.or_else(|| self.entry.strays.lock().pop()) {
             return Ok(Some(waiting));
         }
         for _ in 0..MAX_IN_VAIN {
-            match self.receive(&self.socket, &mut reception.room)? {
+            match self.receive(&self.entry.socket, &mut reception.room)? {
                 ReceiveOutcome::Message(way, len) => {
                     return Ok(Some((way, reception.room[..len].into())));
                 }
@@ -101,10 +163,9 @@ impl UdpAcceptor {
         for (_, octets) in reception.waiting.take(|other| *other == way) {
             own.push((), &octets);
         }
-        sockopt::set_socket_reuseport(&socket, true)?;
-        net::bind(&socket, &way.local)?;
-        // While the socket is connected to itself, it receives no datagrams of others. Those that
-        // arrived since it was bound are discarded.
+        bind(&socket, way)?;
+        // While the socket is connected to itself, it receives no datagrams of others, except for
+        // those that the kernel is about to put into it.
         net::connect(&socket, &way.local)?;
         self.sort(&socket, way, &mut own, reception)?;
         // Octets that wait in the process are announced by an empty datagram in the kernel. If that
@@ -113,11 +174,21 @@ impl UdpAcceptor {
         net::connect(&socket, &way.peer)?;
         // From now on its messages are received by its own socket. Earlier ones follow the first
         // one.
-        self.sort(&self.socket, way, &mut own, reception)?;
+        self.sort(&self.entry.socket, way, &mut own, reception)?;
+        Ok(self.connection(socket, way, own))
+    }
+
+    /// Makes a connection of a connected socket.
+    fn connection(&self, socket: OwnedFd, way: Way, own: Arrivals<()>) -> UdpConnection {
         let largest = self.max.min(largest_to(&way.peer));
         let socket = TimedSocket::new(socket);
         let connection = UdpConnection::new(socket, self.setup.messages, largest, own);
-        Ok(connection.with_share(self.peers.add()))
+        let peer = Peer {
+            local: way.local,
+            address: way.peer.into(),
+            entry: Arc::downgrade(&self.entry),
+        };
+        connection.accepted_from(peer, self.peers.add())
     }
 
     /// Empties a socket into the queues of a peer and of others, as far as there is room.
@@ -164,6 +235,8 @@ impl UdpAcceptor {
                 let peer = info.peer;
                 Ok(ReceiveOutcome::Message(Way { peer, local }, info.len))
             }
+            // The announcement of a stray, or of the messages of a peer.
+            Some(local) if info.len == 0 && info.peer == local => Ok(ReceiveOutcome::Other),
             _ => {
                 count_dropped();
                 Ok(ReceiveOutcome::Other)
@@ -229,7 +302,7 @@ impl Acceptor for UdpAcceptor {
 
 impl AsFd for UdpAcceptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.entry.socket.as_fd()
     }
 }
 
@@ -257,9 +330,123 @@ fn listen(address: SocketAddr, setup: Setup) -> io::Result<(OwnedFd, SocketAddr)
     Ok((socket, local))
 }
 
+/// Binds the socket for a peer to the address that the peer sends to, beside the acceptor's socket.
+fn bind(socket: &OwnedFd, way: Way) -> Result<(), Errno> {
+    sockopt::set_socket_reuseport(socket, true)?;
+    net::bind(socket, &way.local)
+}
+
 fn refused(error: io::Error) -> AcceptError {
     match Errno::from_io_error(&error) {
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => AcceptError::Exhausted,
         other => AcceptError::Failed(other.unwrap_or(Errno::IO)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    use chronorb_rt::Deadline;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+    use crate::{IoError, parse_endpoints};
+
+    fn patience() -> Deadline {
+        Deadline::after(Duration::from_secs(30))
+    }
+
+    fn is_readable(socket: &impl AsFd) -> bool {
+        let mut input = [PollFd::new(socket, PollFlags::IN)];
+        poll(&mut input, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
+    fn accept(acceptor: &UdpAcceptor) -> Box<dyn Connection> {
+        let deadline = patience();
+        loop {
+            assert!(!deadline.has_passed(), "no connection");
+            let limit = Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            let mut input = [PollFd::new(acceptor, PollFlags::IN)];
+            poll(&mut input, Some(&limit)).expect("it waits");
+            if let Some(connection) = acceptor.accept().expect("it is open") {
+                return connection;
+            }
+        }
+    }
+
+    fn open(endpoint: &str) -> UdpAcceptor {
+        let endpoints = parse_endpoints(endpoint).expect("an endpoint");
+        UdpAcceptor::open(&endpoints[0], Setup::default()).expect("a port is free")
+    }
+
+    fn peer(acceptor: &UdpAcceptor) -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+        let at = ("127.0.0.1", acceptor.bound.port());
+        socket.connect(at).expect("UDP does not ask");
+        socket
+    }
+
+    /// Returns a bound socket for a peer, and the peer's first message.
+    fn bound_for(acceptor: &UdpAcceptor, peer: &UdpSocket) -> (OwnedFd, Way, Arrivals<()>) {
+        peer.send(b"first").expect("it is sent");
+        let first = acceptor.next_message(&mut acceptor.reception.lock());
+        let (way, message) = first.expect("it is open").expect("it was sent");
+        let socket = acceptor.new_socket().expect("there are descriptors");
+        bind(&socket, way).expect("the port is shared");
+        let mut own = Arrivals::new();
+        own.push((), &message);
+        (socket, way, own)
+    }
+
+    /// The kernel looks a socket up before it puts the datagram in, and the socket may be connected
+    /// in between. Here it is connected when it has the datagram already.
+    #[test]
+    fn a_datagram_in_the_socket_of_another_peer_reaches_a_connection_of_its_own() {
+        for endpoint in ["diop://127.0.0.1:0", "diop://0.0.0.0:0"] {
+            let acceptor = open(endpoint);
+            let one = peer(&acceptor);
+            let (socket, way, own) = bound_for(&acceptor, &one);
+            // The kernel selects a socket of the port by the sender's.
+            let other = loop {
+                let other = peer(&acceptor);
+                other.send(b"other").expect("it is sent");
+                if is_readable(&socket) {
+                    break other;
+                }
+                drop(accept(&acceptor));
+            };
+            net::connect(&socket, &way.peer).expect("UDP does not ask");
+            let connection = acceptor.connection(socket, way, own);
+            let mut room = [0; 100];
+            assert_eq!(connection.try_recv(&mut room), Ok(5));
+            assert_eq!(&room[..5], b"first");
+            assert_eq!(connection.try_recv(&mut room), Err(IoError::WouldBlock));
+
+            let connection = accept(&acceptor);
+            let n = connection.recv(&mut room, patience());
+            assert_eq!(&room[..n.expect("it has come")], b"other");
+            connection.send_all(b"reply", patience()).expect("sent");
+            let n = other.recv(&mut room).expect("a reply");
+            assert_eq!(&room[..n], b"reply");
+            assert!(acceptor.accept().expect("it is open").is_none());
+        }
+    }
+
+    #[test]
+    fn a_message_before_the_announcement_of_the_first_is_received() {
+        let acceptor = open("diop://127.0.0.1:0");
+        let one = peer(&acceptor);
+        let (socket, way, own) = bound_for(&acceptor, &one);
+        net::connect(&socket, &way.peer).expect("UDP does not ask");
+        one.send(b"second").expect("it is sent");
+        let connection = acceptor.connection(socket, way, own);
+        let mut room = [0; 100];
+        assert_eq!(connection.try_recv(&mut room), Ok(11));
+        assert_eq!(&room[..11], b"firstsecond");
     }
 }

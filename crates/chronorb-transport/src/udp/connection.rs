@@ -12,8 +12,9 @@ use std::time::Duration;
 use chronorb_probe::{Activity, doing};
 use chronorb_rt::{Deadline, PiMutex};
 use rustix::io::Errno;
-use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown};
+use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown, SocketAddrAny};
 
+use super::acceptor::Peer;
 use super::arrivals::Arrivals;
 use super::peers::Share;
 use super::{MAX_IN_VAIN, ROOM, count_dropped};
@@ -33,8 +34,9 @@ pub(super) struct UdpConnection {
     /// There is something in `kept`, which is looked at before the socket.
     has_kept: AtomicBool,
     kept: PiMutex<Leftover>,
-    /// The share of its acceptor's peers that it takes; a client's connection has none.
-    _share: Option<Share>,
+    /// The peer, and the share of its acceptor's peers that it takes; a client's connection has
+    /// none.
+    accepted: Option<(Peer, Share)>,
 }
 
 /// The octets that have left the kernel already.
@@ -69,14 +71,14 @@ impl UdpConnection {
                 taken: 0,
                 later: arrivals,
             }),
-            _share: None,
+            accepted: None,
         }
     }
 
-    /// Counts it among the peers of its acceptor.
-    pub(super) fn with_share(self, share: Share) -> Self {
+    /// Makes it one of an acceptor, which receives what others than the peer send, and counts it.
+    pub(super) fn accepted_from(self, peer: Peer, share: Share) -> Self {
         Self {
-            _share: Some(share),
+            accepted: Some((peer, share)),
             ..self
         }
     }
@@ -109,10 +111,11 @@ impl UdpConnection {
         filled
     }
 
-    /// Takes the empty datagram, if it has arrived.
+    /// Takes the empty datagram, if it is the next one. Behind messages it is dropped later.
     fn take_announcement(&self) {
-        let len = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
-        if self.socket.receive(&mut [], len) == Ok(0) {
+        // Without room a message would look empty, too.
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        if self.socket.receive(&mut [0], peek) == Ok(0) {
             let _ = self.socket.receive(&mut [], RecvFlags::DONTWAIT);
         }
     }
@@ -127,22 +130,33 @@ impl UdpConnection {
     }
 
     /// Moves a received datagram into the room, and the rest into the beginning of `more`; `None`
-    /// if it is not a message.
-    fn take(&self, n: usize, room: &[u8], more: &mut [u8]) -> Result<Option<usize>, IoError> {
+    /// if it is not a message of the peer.
+    fn take(
+        &self,
+        (n, sender): Datagram,
+        room: &[u8],
+        more: &mut [u8],
+    ) -> Result<Option<usize>, IoError> {
         if self.ended.load(Ordering::Relaxed) {
             return Err(IoError::Ended);
         }
         let fitting = room.len();
-        let is_message = match room.get(..n) {
-            Some(whole) => self.is_message(whole),
+        let whole = match room.get(..n) {
+            Some(whole) => whole,
             None => {
                 more.copy_within(..n - fitting, fitting);
                 more[..fitting].copy_from_slice(room);
-                self.is_message(&more[..n])
+                &more[..n]
             }
         };
-        if !is_message {
+        if !is_message(&self.messages, whole) {
             count_dropped();
+            return Ok(None);
+        }
+        if let Some((peer, _)) = &self.accepted
+            && !peer.is(sender.as_ref())
+        {
+            peer.hand_on(sender, whole);
             return Ok(None);
         }
         if n > fitting {
@@ -151,15 +165,11 @@ impl UdpConnection {
         Ok(Some(n.min(fitting)))
     }
 
-    fn is_message(&self, datagram: &[u8]) -> bool {
-        is_message(&self.messages, datagram)
-    }
-
     /// Receives a datagram by `receive`, which is given two rooms, one after the other.
     fn receive_into(
         &self,
         room: &mut [u8],
-        receive: impl FnOnce(&mut [IoSliceMut<'_>]) -> Result<Option<usize>, IoError>,
+        receive: impl FnOnce(&mut [IoSliceMut<'_>]) -> Result<Option<Datagram>, IoError>,
     ) -> Result<Option<usize>, IoError> {
         if self.ended.load(Ordering::Relaxed) {
             return Err(IoError::Ended);
@@ -167,7 +177,7 @@ impl UdpConnection {
         SPARE.with_borrow_mut(|spare| {
             let mut rooms = [IoSliceMut::new(&mut *room), IoSliceMut::new(&mut spare[..])];
             match receive(&mut rooms).map_err(of_datagrams)? {
-                Some(n) => self.take(n, room, spare),
+                Some(datagram) => self.take(datagram, room, spare),
                 None => Ok(None),
             }
         })
@@ -274,7 +284,7 @@ impl Connection for UdpConnection {
         self.receive_into(room, |rooms| {
             let _receiving = doing(Activity::InputOutput);
             match receive_once(&self.socket, rooms, RecvFlags::empty()) {
-                Ok(n) => Ok(Some(n)),
+                Ok(datagram) => Ok(Some(datagram)),
                 Err(Errno::INTR | Errno::AGAIN) => Ok(None),
                 Err(error) => Err(IoError::from_errno(error)),
             }
@@ -340,6 +350,9 @@ impl AsFd for UdpConnection {
     }
 }
 
+/// The length of a received datagram, and its sender.
+type Datagram = (usize, Option<SocketAddrAny>);
+
 /// Whether a datagram is exactly one message.
 pub(super) fn is_message(messages: &Messages, datagram: &[u8]) -> bool {
     !datagram.is_empty()
@@ -351,7 +364,7 @@ fn receive(
     socket: &TimedSocket,
     rooms: &mut [IoSliceMut<'_>],
     flags: RecvFlags,
-) -> Result<usize, IoError> {
+) -> Result<Datagram, IoError> {
     let _receiving = doing(Activity::InputOutput);
     loop {
         match receive_once(socket, rooms, flags) {
@@ -365,10 +378,10 @@ fn receive_once(
     socket: &TimedSocket,
     rooms: &mut [IoSliceMut<'_>],
     flags: RecvFlags,
-) -> Result<usize, Errno> {
+) -> Result<Datagram, Errno> {
     let mut nothing_else = RecvAncillaryBuffer::default();
     let received = net::recvmsg(socket, rooms, &mut nothing_else, flags)?;
-    Ok(received.bytes)
+    Ok((received.bytes, received.address))
 }
 
 /// Converts an error between datagrams.
