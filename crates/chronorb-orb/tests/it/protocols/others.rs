@@ -51,20 +51,10 @@ fn echo_octets(object: &Object, len: usize) -> Result<(), SystemException> {
     Ok(())
 }
 
-/// Adds as [`add`] does. A datagram may be lost, so a call by DIOP whose time is over is repeated.
-fn add_patiently(object: &Object, a: i32, b: i32) -> Result<i32, SystemException> {
-    let is_late = |sum: &Result<_, SystemException>| {
-        sum.is_err_and(|exception| exception.kind == SystemExceptionKind::Timeout)
-    };
-    let is_diop = object.ior().profiles[0].tag == TAG_DIOP;
-    let mut attempts = (0..if is_diop { 3 } else { 1 }).map(|_| add(object, a, b));
-    attempts.find(|sum| !is_late(sum)).expect("a reply arrives")
-}
-
 fn call_in_every_way(object: &Object, probe: &Probe) {
     assert_eq!(object.validate_connection(), Ok(()));
     for n in 0..50 {
-        assert_eq!(add_patiently(object, n, 1), Ok(n + 1));
+        assert_eq!(add(object, n, 1), Ok(n + 1));
     }
     assert_eq!(echo(object, "Größe"), Ok("Größe".to_owned()));
     for len in [0, 1, 1000, 10_000, 16_384, 20_000, 60_000] {
@@ -138,7 +128,7 @@ fn several_threads_share_a_connection_or_have_their_own() {
                     let object = &object;
                     threads.spawn(move || {
                         for n in 0..200 {
-                            assert_eq!(add_patiently(object, thread, n), Ok(thread + n));
+                            assert_eq!(add(object, thread, n), Ok(thread + n));
                         }
                     });
                 }
