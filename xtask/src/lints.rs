@@ -34,7 +34,7 @@ pub(crate) fn check_features(package: &str, features: &str) -> Result<(), Failur
         "--no-default-features",
     ];
     let selected = [&package, "--features", features];
-    let output = run::cargo_output(&[&check[..], &selected].concat())?;
+    let output = run::cargo_output(&[&check[..], &selected].concat(), &[])?;
     let messages = output.lines().filter_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(line.get("message")?.get("rendered")?.as_str()?.to_owned())

@@ -23,6 +23,7 @@ mod requirements;
 mod run;
 mod size;
 mod start;
+mod tsan;
 
 use std::process::ExitCode;
 
@@ -43,7 +44,7 @@ Commands:
           and from other ORBs. Installs what these need beyond Rust (apt-get, as root) and says what
           it leaves out where it cannot. With CHRONORB_PEERS=required a missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
-          thread pools
+          thread pools. Ends with a table of all modules: tests, races, time
   asan    what has `unsafe` code under AddressSanitizer: the arena, the lock-free tables, the rings
           of shared memory, and the corpora of the fuzz targets that reach them
   fuzz    coverage-guided fuzzing (fuzz/README.md). Options: --hours N, 1 by default, shared among
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["ledger", ref options @ ..] => ledger::ledger(options),
         ["test"] => test(),
-        ["tsan"] => tsan(),
+        ["tsan"] => tsan::tsan(),
         ["arrows", ref options @ ..] => arrows::arrows(options),
         ["asan"] => asan::asan(),
         ["fuzz", ref options @ ..] => fuzz::fuzz(options),
@@ -293,66 +294,3 @@ fn models() -> Result<(), Failure> {
     ];
     run::cargo(&args, &environment)
 }
-
-/// Data races that happen in tests. The sanitizer is part of every toolchain, and its option is one
-/// of those that a stable compiler takes only when it is told to.
-fn tsan() -> Result<(), Failure> {
-    let suppressions = run::root().join("xtask/tsan.supp");
-    let environment = [
-        ("RUSTC_BOOTSTRAP", "1".to_owned()),
-        (
-            "RUSTFLAGS",
-            "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer".to_owned(),
-        ),
-        (
-            "CARGO_TARGET_DIR",
-            run::target_dir().join("tsan").display().to_string(),
-        ),
-        (
-            "TSAN_OPTIONS",
-            format!("suppressions={} history_size=4", suppressions.display()),
-        ),
-    ];
-    // With the sanitizer an arena is resident from the start.
-    let units = [
-        "--package=chronorb-rt",
-        "--lib",
-        "--",
-        "--skip=room::tests::",
-    ];
-    run::cargo(&[&TSAN[..], &units].concat(), &environment)?;
-    for strategy in ["leader-followers", "half-sync"] {
-        let strategy = ("CHRONORB_ORB_THREADPOOL_STRATEGY", strategy.to_owned());
-        let programs = [&TSAN[..], &["--test=it", "--"], TSAN_MODULES].concat();
-        run::cargo(&programs, &[&environment[..], &[strategy]].concat())?;
-    }
-    Ok(())
-}
-
-const TSAN: [&str; 4] = [
-    "test",
-    "--package=chronorb-orb",
-    "--features=baselines",
-    "--target=x86_64-unknown-linux-gnu",
-];
-
-/// The modules of the ORB's tests where threads meet the most. Those of what the sanitizer itself
-/// changes are left out: allocations, page faults, system calls.
-const TSAN_MODULES: &[&str] = &[
-    "client::active::",
-    "client::calls::",
-    "client::collocation::",
-    "client::connections::",
-    "client::exclusive::",
-    "client::failures::",
-    "poa::lifecycle::",
-    "poa::managers::",
-    "poa::servant_managers::",
-    "poa::threads::",
-    "pools::lanes::",
-    "pools::model::",
-    "pools::stress::",
-    "rtcorba::mutexes::",
-    "rtcorba::object_priorities::",
-    "server::hostile::",
-];

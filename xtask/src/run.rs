@@ -29,8 +29,11 @@ pub(crate) fn cargo(args: &[&str], environment: &[(&str, String)]) -> Result<(),
 }
 
 /// Runs cargo in the workspace's root, and returns its standard output.
-pub(crate) fn cargo_output(args: &[&str]) -> Result<String, Failure> {
-    let mut command = cargo_command(args, &[]);
+pub(crate) fn cargo_output(
+    args: &[&str],
+    environment: &[(&str, String)],
+) -> Result<String, Failure> {
+    let mut command = cargo_command(args, environment);
     let shown = announce(&command);
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| Failure(format!("{shown}: {error}")))?;

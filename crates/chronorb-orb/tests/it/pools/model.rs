@@ -282,6 +282,13 @@ impl Play {
     }
 }
 
+/// Returns the number of random steps of each combination. Where each takes long,
+/// `CHRONORB_MODEL_STEPS` may ask for fewer.
+fn steps() -> usize {
+    let asked = std::env::var("CHRONORB_MODEL_STEPS").ok();
+    asked.map_or(80, |steps| steps.parse().expect("a number"))
+}
+
 fn conforms(case: Case, order: LaneOrder) {
     println!("{case:?} {order:?}");
     let mut play = Play::new(case, order);
@@ -294,7 +301,7 @@ fn conforms(case: Case, order: LaneOrder) {
     play.finish_all();
     println!(" all come and go");
     let mut random = fastrand::Rng::with_seed(1);
-    for _ in 0..80 {
+    for _ in 0..steps() {
         let roll = random.usize(..1 << 16);
         if roll.is_multiple_of(3) && !play.running.is_empty() {
             play.finish(roll / 3 % play.running.len());
