@@ -66,6 +66,8 @@ pub(crate) struct WireCounts {
     pub to_kernel: u64,
     /// Frames that are under way.
     pub in_flight: u64,
+    /// Frames that have arrived and wait in the queues of their classes.
+    pub waiting: u64,
 }
 
 impl Wire {

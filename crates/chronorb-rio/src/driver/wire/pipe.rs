@@ -89,6 +89,7 @@ impl Pipe {
     pub(in crate::driver) fn counts(&self) -> WireCounts {
         WireCounts {
             faults: self.disturbance.counts,
+            waiting: self.waiting() as u64,
             to_kernel: self.to_kernel,
             in_flight: (self.flight.len() + self.disturbance.held()) as u64,
         }
@@ -128,6 +129,12 @@ impl Pipe {
             queue.event.drain();
         }
         Some(frame)
+    }
+
+    /// Returns the number of frames in the queues of all classes.
+    fn waiting(&self) -> usize {
+        let queues = self.queues.iter().flatten();
+        queues.map(|queue| queue.frames.len()).sum()
     }
 
     /// Classifies a frame; `None` if it is for the kernel.

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use fastrand::Rng;
 
 use super::segments::{ACK, PSH, RST, SYN, Segment};
-use super::{Scene, TARGET, against_each, until};
+use super::{Scene, TARGET, against_each};
 
 /// Returns a SYN with a maximum segment size.
 fn of_segment_size(syn: Segment, size: u16) -> Segment {
@@ -77,19 +77,17 @@ fn a_window_of_one_octet_delays_its_own_peer_alone() {
 #[test]
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn packets_in_the_name_of_the_server_start_no_connection() {
-    against_each(|scene, _| {
+    against_each(|scene, wire| {
         let before = scene.target.counts();
         let own = SocketAddrV4::new(scene.attacker.server.into(), TARGET);
-        for number in 0..1000 {
-            let flags = [SYN, ACK, SYN | ACK, RST][number % 4];
-            let segment = Segment {
-                from: own,
-                to: own,
-                ..scene.attacker.syn(0)
-            };
-            scene.attacker.send(&segment.flags(flags).frame());
-        }
-        scene.wait_for_packets(&before, 1000);
+        let segment = Segment {
+            from: own,
+            to: own,
+            ..scene.attacker.syn(0)
+        };
+        let kinds = [SYN, ACK, SYN | ACK, RST].map(|flags| segment.clone().flags(flags).frame());
+        let frames: Vec<_> = kinds.into_iter().cycle().take(1000).collect();
+        assert!(scene.send_paced(wire, &frames) >= 1000);
         let after = scene.target.counts();
         assert_eq!(after.connections, before.connections, "{after:?}");
     });
@@ -98,7 +96,7 @@ fn packets_in_the_name_of_the_server_start_no_connection() {
 #[test]
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn acknowledgements_with_any_selection_change_no_stream() {
-    against_each(|scene, _| {
+    against_each(|scene, wire| {
         let next = scene.attacker.connect(7000, 8192);
         let segment = next.clone().flags(ACK | PSH).payload(&[7; 1000]);
         scene.attacker.send(&segment.frame());
@@ -106,7 +104,7 @@ fn acknowledgements_with_any_selection_change_no_stream() {
             sequence: next.sequence.wrapping_add(1000),
             ..next
         };
-        let before = scene.target.counts();
+        let mut frames = Vec::new();
         let mut random = Rng::with_seed(4);
         for _ in 0..3000 {
             let mut options = vec![1, 1, 5, 2 + 3 * 8];
@@ -127,9 +125,9 @@ fn acknowledgements_with_any_selection_change_no_stream() {
                     .acknowledgement
                     .wrapping_add(1 + random.u32(1000..1 << 30)),
             };
-            scene.attacker.send(&selective.frame());
+            frames.push(selective.frame());
         }
-        scene.wait_for_packets(&before, 3000);
+        assert!(scene.send_paced(wire, &frames) >= 3000);
         // The echo is still there, from the first octet on.
         let (next, _) = take_echo(scene, next, 1000);
         scene.attacker.send(&next.flags(RST | ACK).frame());
@@ -139,8 +137,8 @@ fn acknowledgements_with_any_selection_change_no_stream() {
 #[test]
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn options_of_any_kind_and_length_do_no_harm() {
-    against_each(|scene, _| {
-        let before = scene.target.counts();
+    against_each(|scene, wire| {
+        let mut frames = Vec::new();
         let mut random = Rng::with_seed(5);
         let mut options = |longest: usize| {
             let len = 4 * random.usize(..=longest / 4);
@@ -152,27 +150,29 @@ fn options_of_any_kind_and_length_do_no_harm() {
                 ..scene.attacker.syn(7000 + number % 1000)
             };
             let flags = [SYN, ACK, SYN, ACK | PSH][usize::from(number) % 4];
-            scene.attacker.send(&segment.flags(flags).frame());
+            frames.push(segment.flags(flags).frame());
         }
+        // The classifier may leave a packet with options of IP to the kernel.
+        let processed = scene.send_paced(wire, &frames);
+        assert!(processed >= 1000, "{processed}");
         scene.assert_serves(TARGET);
-        until("most packets are counted", || {
-            // The classifier may leave a packet with options of IP to the kernel.
-            scene.target.counts().packets >= before.packets + 1000
-        });
     });
 }
 
 #[test]
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn stacks_of_vlan_tags_are_bounded() {
-    against_each(|scene, _| {
+    against_each(|scene, wire| {
+        let mut frames = Vec::new();
         for number in 0..1000 {
             let segment = Segment {
                 tags: usize::from(number) % 21,
                 ..scene.attacker.syn(7000 + number)
             };
-            scene.attacker.send(&segment.frame());
+            frames.push(segment.frame());
         }
+        let processed = scene.send_paced(wire, &frames);
+        assert!(processed > 0);
         scene.assert_serves(TARGET);
     });
 }
