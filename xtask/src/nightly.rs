@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use crate::run::{self, Failure};
-use crate::{asan, deny, packages};
+use crate::{asan, deny, packages, tsan};
 
 /// A job, by the name of its command.
 type Job = (&'static str, fn() -> Result<(), Failure>);
 
 /// All jobs, in their order.
 const JOBS: &[Job] = &[
-    ("tsan", crate::tsan),
+    ("tsan", tsan::tsan),
     ("asan", asan::asan),
     ("rio-streams", crate::rio_streams),
     ("package", packages::package),
