@@ -15,23 +15,22 @@ use rustix::param::page_size;
 
 /// The policy (with its flags) and the priority of the thread `tid`; 0 is the calling thread.
 pub(crate) fn scheduler(tid: i32) -> Result<(c_int, c_int), Errno> {
-    let mut param = libc::sched_param { sched_priority: 0 };
+    // The kernel's `struct sched_param` is this number alone. That of a C library may have more.
+    let mut priority: c_int = 0;
     // SAFETY: the call takes no pointer.
     let policy = check(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) })?;
-    // SAFETY: `param` is alive and of the type that the kernel fills.
-    check(unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) })?;
-    Ok((policy as c_int, param.sched_priority))
+    // SAFETY: `priority` is alive and of the type that the kernel fills.
+    check(unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut priority) })?;
+    Ok((policy as c_int, priority))
 }
 
 /// Sets the policy (with its flags) and the priority of the thread `tid`; 0 is the calling thread.
 ///
 /// The system call itself, because the function of some C libraries refuses.
 pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<(), Errno> {
-    let param = libc::sched_param {
-        sched_priority: priority,
-    };
-    // SAFETY: `param` is alive and of the type that the kernel reads.
-    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const param) })?;
+    let param = &raw const priority;
+    // SAFETY: `priority` is alive, and is all of the kernel's `struct sched_param`.
+    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, param) })?;
     Ok(())
 }
 

@@ -83,7 +83,8 @@ impl Identity {
         Self {
             device: file.st_dev,
             number: file.st_ino,
-            made: (file.st_mtime, file.st_mtime_nsec),
+            // The width of nanoseconds is that of a machine word.
+            made: (file.st_mtime, file.st_mtime_nsec as _),
         }
     }
 }

@@ -72,7 +72,7 @@ impl PacketTransmitter {
                 self.socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count as u32,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
             )
         };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
