@@ -20,7 +20,8 @@ use crate::mem::mapping::Mapping;
 /// process: `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
 ///
 /// The words are zero at first. No other process can change them; the size of the file is sealed. A
-/// reader reads the file, in which eight octets at a multiple of eight are an untorn word.
+/// reader reads the file, in which eight octets at a multiple of eight are an untorn word on 64-bit
+/// machines. A 32-bit kernel copies the halves of a word one after the other.
 #[derive(Debug)]
 pub struct PublishedWords {
     memory: Mapping,
