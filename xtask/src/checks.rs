@@ -6,6 +6,7 @@ use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
 use crate::{
     arrows, documents, history, instructions, language, lints, packages, requirements, size,
+    targets,
 };
 
 /// Formatting and tidiness, which need no compilation.
@@ -18,27 +19,20 @@ pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
     ledger.step("tidy", tidy)
 }
 
-/// Packages, documentation, each feature alone, the size of the minimal server, and the
-/// instructions of a call.
+/// Packages, documentation, each feature alone, other targets, the size of the minimal server, and
+/// the instructions of a call.
 pub(crate) fn products(ledger: &mut Ledger) -> Result<(), Failure> {
     ledger.step("packages and their documentation", packages::quick)?;
     ledger.step("each feature alone", features)?;
+    ledger.step("other targets", targets::targets)?;
     ledger.step("size of the minimal server", || size::size(&[]))?;
     ledger.step("instructions of calls", instructions::check)
 }
 
 /// `chronorb` with no feature, and with each alone.
 fn features() -> Result<(), Failure> {
-    let manifest = root().join("crates/chronorb/Cargo.toml");
-    let bad = |problem: String| Failure(format!("{}: {problem}", manifest.display()));
-    let text = std::fs::read_to_string(&manifest).map_err(|e| bad(e.to_string()))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
-    let features = table.get("features").and_then(toml::Value::as_table);
-    let features = features.ok_or_else(|| bad("it has no features".to_owned()))?;
-    let alone = features
-        .keys()
-        .map(String::as_str)
-        .filter(|f| *f != "default");
+    let alone = packages::chronorb_features()?;
+    let alone = alone.iter().map(String::as_str);
     for feature in std::iter::once("").chain(alone) {
         lints::check_features("chronorb", feature)?;
     }

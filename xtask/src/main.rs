@@ -23,6 +23,7 @@ mod requirements;
 mod run;
 mod size;
 mod start;
+mod targets;
 mod tsan;
 
 use std::process::ExitCode;
@@ -51,8 +52,11 @@ Commands:
           the targets; --target NAME, any number of times, all by default; --jobs N; --keep puts the
           smallest inputs that reach the same code into fuzz/corpus; --minimise does that alone,
           without a run; --json
-  check   formatting, tidiness, clippy, documentation, packages, each feature alone, the size of
-          the minimal server, and the instructions of a call, as the project's CI does
+  check   formatting, tidiness, clippy, documentation, packages, each feature alone, other targets,
+          the size of the minimal server, and the instructions of a call, as the project's CI does
+  targets `cargo check` for aarch64, for musl, and for 32-bit ARM (rustup installs their libraries)
+  msrv    `cargo check` of the published crates with the oldest Rust that Cargo.toml allows (rustup
+          installs it)
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file;
           --features NAME… says by how much each feature of chronorb alone makes it larger
@@ -119,6 +123,8 @@ fn main() -> ExitCode {
         ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
+        ["targets"] => targets::targets(),
+        ["msrv"] => targets::msrv(),
         ["deny", ref options @ ..] => deny::deny(options),
         ["integrations"] => integrations(),
         ["nightly", ref names @ ..] => nightly::nightly(names),

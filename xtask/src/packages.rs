@@ -113,6 +113,12 @@ fn published() -> Result<Vec<Crate>, Failure> {
     Ok(crates)
 }
 
+/// Returns the features of `chronorb`, without the list of default ones.
+pub(crate) fn chronorb_features() -> Result<Vec<String>, Failure> {
+    let features = Crate::read("crates/chronorb".to_owned())?.features();
+    Ok(features.into_keys().collect())
+}
+
 /// The lists of features for users are those of the facade's manifest, and so are the features of
 /// the crate that has them.
 fn feature_complaints() -> Result<Vec<String>, Failure> {
@@ -280,15 +286,20 @@ fn tutorial_files() -> Result<BTreeMap<String, String>, Failure> {
 }
 
 pub(crate) fn version(workspace: &str) -> Result<String, Failure> {
-    let manifest: Table = toml::from_str(workspace).unwrap_or_default();
+    of_workspace(workspace, "version")
+}
+
+/// Returns a value that all packages of a workspace inherit.
+pub(crate) fn of_workspace(manifest: &str, key: &str) -> Result<String, Failure> {
+    let manifest: Table = toml::from_str(manifest).unwrap_or_default();
     let package = manifest
         .get("workspace")
         .and_then(|table| table.get("package"));
-    let version = package
-        .and_then(|table| table.get("version"))
+    let value = package
+        .and_then(|table| table.get(key))
         .and_then(Value::as_str);
-    let version = version.map(str::to_owned);
-    version.ok_or_else(|| Failure("Cargo.toml: the workspace has no version".to_owned()))
+    let value = value.map(str::to_owned);
+    value.ok_or_else(|| Failure(format!("Cargo.toml: the workspace has no {key}")))
 }
 
 /// Unpacks a package with the present time: all packages have the same times, by which cargo would

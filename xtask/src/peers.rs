@@ -48,7 +48,7 @@ const PEERS: &[Peer] = &[
 /// With `CHRONORB_PEERS=required` leaving out is a failure.
 pub(crate) fn provide() -> Result<Vec<String>, Failure> {
     let missing = missing();
-    if !missing.is_empty() && is_root() && ask("apt-get", &["--version"]).is_some() {
+    if !missing.is_empty() && can_install() {
         install(&missing)?;
     }
     mount_tracefs();
@@ -63,8 +63,7 @@ pub(crate) fn provide() -> Result<Vec<String>, Failure> {
             )
         })
         .collect();
-    let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-    if required && !left_out.is_empty() {
+    if are_required() && !left_out.is_empty() {
         return Err(Failure(format!(
             "CHRONORB_PEERS=required, and missing are: {}",
             left_out.join("; ")
@@ -88,6 +87,11 @@ pub(crate) fn print(left_out: &[String]) {
     for what in left_out {
         println!("left out: {what}");
     }
+}
+
+/// Whether a missing peer is a failure.
+pub(crate) fn are_required() -> bool {
+    std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required")
 }
 
 /// Whether programs with omniORB can be built.
@@ -126,6 +130,7 @@ fn is_installed(package: &str) -> bool {
     .is_some_and(|status| status == "installed")
 }
 
-fn is_root() -> bool {
-    ask("id", &["-u"]).is_some_and(|id| id == "0")
+/// Whether this is root on a system with apt-get.
+fn can_install() -> bool {
+    ask("id", &["-u"]).is_some_and(|id| id == "0") && ask("apt-get", &["--version"]).is_some()
 }
