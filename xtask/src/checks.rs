@@ -24,6 +24,7 @@ pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
 pub(crate) fn products(ledger: &mut Ledger) -> Result<(), Failure> {
     ledger.step("packages and their documentation", packages::quick)?;
     ledger.step("each feature alone", features)?;
+    ledger.set_up("libraries of other targets", targets::provide_all)?;
     ledger.step("other targets", targets::targets)?;
     ledger.step("size of the minimal server", || size::size(&[]))?;
     ledger.step("instructions of calls", instructions::check)

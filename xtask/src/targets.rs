@@ -7,7 +7,6 @@ use crate::run::{self, Failure, ask, root};
 use crate::{packages, peers};
 
 /// Checks `chronorb` for each target. Types of C, of the kernel and of machine words differ there.
-///
 pub(crate) fn targets() -> Result<(), Failure> {
     let mut arguments = vec!["check", "--package=chronorb", "--no-default-features"];
     let features = packages::chronorb_features()?;
@@ -15,14 +14,12 @@ pub(crate) fn targets() -> Result<(), Failure> {
     let features = features.filter(|feature| !LEFT_OUT.contains(feature));
     let features = features.collect::<Vec<_>>().join(",");
     arguments.extend(["--features", &features]);
-    let before = arguments.len();
-    for target in TARGETS {
-        if provide(target)? {
-            arguments.extend(["--target", target]);
-        }
-    }
-    if arguments.len() == before {
+    let provided = provide_all()?;
+    if provided.is_empty() {
         return Ok(());
+    }
+    for target in provided {
+        arguments.extend(["--target", target]);
     }
     run::cargo(&arguments, &[("RUSTFLAGS", "--deny warnings".to_owned())])
 }
@@ -38,15 +35,27 @@ const TARGETS: [&str; 3] = [
 ];
 
 /// Features without types of C. For `ssliop` the build script of *ring* runs a C compiler for the
-/// target, even for a check. `monitor-client` reads JSON by
-/// `serde`, which takes as long as several of our crates.
+/// target, even for a check. `monitor-client` reads JSON by `serde`, which takes as long as several
+/// of our crates.
 const LEFT_OUT: [&str; 2] = ["ssliop", "monitor-client"];
+
+/// Installs the standard libraries for the targets, where rustup can. Returns the targets that have
+/// one.
+pub(crate) fn provide_all() -> Result<Vec<&'static str>, Failure> {
+    let mut provided = Vec::new();
+    for target in TARGETS {
+        if provide(target)? {
+            provided.push(target);
+        }
+    }
+    Ok(provided)
+}
 
 /// Installs the standard library for a target, where rustup can. Returns whether it is there.
 ///
 /// # Errors
 /// It is not there, and `CHRONORB_PEERS=required` says that it must be.
-pub(crate) fn provide(target: &str) -> Result<bool, Failure> {
+fn provide(target: &str) -> Result<bool, Failure> {
     let is_there = || {
         ask("rustc", &["--print=target-libdir", "--target", target])
             .is_some_and(|folder| Path::new(&folder).is_dir())
