@@ -1,7 +1,7 @@
 //! omniORB, if it is installed: its programs are compiled once and kept.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -136,17 +136,24 @@ fn version() -> Result<String, String> {
     ))
 }
 
-/// Returns the folder of the compiled programs.
+/// Returns the folder of the compiled programs. Of several processes one compiles them.
 fn programs(version: &str) -> Result<PathBuf, String> {
-    let folder = xdg::cache().unwrap_or_else(|| env::temp_dir().join("chronorb"));
-    let folder = folder.join(format!("omniorb-lab-{:016x}", fingerprint(version)));
-    if all_programs().all(|program| folder.join(program).is_file()) {
+    let cache = xdg::cache().unwrap_or_else(|| env::temp_dir().join("chronorb"));
+    let folder = cache.join(format!("omniorb-lab-{:016x}", fingerprint(version)));
+    let are_there = || all_programs().all(|program| folder.join(program).is_file());
+    if are_there() {
         return Ok(folder);
     }
     let explain = |error: io::Error| {
         let folder = folder.display();
         format!("its programs cannot be put into {folder}: {error}")
     };
+    fs::create_dir_all(&cache).map_err(explain)?;
+    let lock = File::create(folder.with_extension("lock")).map_err(explain)?;
+    lock.lock().map_err(explain)?;
+    if are_there() {
+        return Ok(folder);
+    }
     let unfinished = folder.with_extension(format!("part-{}", std::process::id()));
     fs::create_dir_all(&unfinished).map_err(explain)?;
     let compiled = compile(&unfinished);
