@@ -69,6 +69,8 @@ pub struct EventsPlan {
     pub urgent: u32,
     /// The pushes by which allocations and system calls are counted.
     pub pushes: u32,
+    /// The pushes by which instructions are counted, one after the other.
+    pub stepped: u32,
     /// The numbers of consumers over TCP.
     pub consumers: Vec<u32>,
     /// The events that each number of them gets.
@@ -101,6 +103,7 @@ impl EventsPlan {
             parts: EventsPart::ALL.to_vec(),
             urgent: 20_000,
             pushes: 10_000,
+            stepped: 4,
             consumers: vec![1, 2, 4, 8, 16, 32, 64],
             fan_out: 500,
             burst: 20_000,
@@ -136,6 +139,7 @@ impl EventsPlan {
         Self {
             urgent: 10,
             pushes: 100,
+            stepped: 1,
             consumers: vec![1, 3],
             fan_out: 5,
             burst: 20,

@@ -65,6 +65,7 @@ pub struct PushFigures {
 struct PushOrder {
     cases: Vec<PushCase>,
     pushes: u32,
+    stepped: u32,
     pass: Pass,
 }
 
@@ -101,6 +102,7 @@ pub(super) fn measure(plan: &EventsPlan) -> Result<PushFigures, LabError> {
     let order = |pass| PushOrder {
         cases: cases.clone(),
         pushes: plan.pushes,
+        stepped: plan.stepped,
         pass,
     };
     let (mut child, PushThread { .. }) =
@@ -139,7 +141,7 @@ fn steps(order: &PushOrder, refused: &mut String) -> Result<Vec<f64>, LabError> 
         return Ok(Vec::new());
     };
     let each = spans.chunks_exact(2).map(|of| {
-        let instructions = of[1].saturating_sub(*empty) as f64 / f64::from(STEPPED);
+        let instructions = of[1].saturating_sub(*empty) as f64 / f64::from(order.stepped);
         (instructions * 10.0).round() / 10.0
     });
     Ok(each.collect())
@@ -184,7 +186,7 @@ pub(crate) fn pushes_main(order: &str) -> Result<(), LabError> {
     let sites = sites.collect::<Result<Vec<_>, _>>();
     let sites = sites.map_err(LabError::work("subscribing"))?;
     // What happens only once is not counted.
-    sites.iter().for_each(|site| site.push(STEPPED));
+    sites.iter().for_each(|site| site.push(order.stepped));
     let tid = gettid().as_raw_nonzero().get().unsigned_abs();
     process::tell(&PushThread { tid })?;
     let Begin {} = parent.hear()?;
@@ -194,7 +196,7 @@ pub(crate) fn pushes_main(order: &str) -> Result<(), LabError> {
             step_mark();
             for site in &sites {
                 step_mark();
-                site.push(STEPPED);
+                site.push(order.stepped);
                 step_mark();
             }
         }
@@ -310,8 +312,6 @@ impl PushSite {
 
 /// The part of a process that pushes events.
 pub(crate) const PUSHES: &str = "events-pushes";
-/// The pushes whose instructions are counted.
-const STEPPED: u32 = 4;
 const BATCHES: u32 = 21;
 const SOURCE: i32 = 1;
 const TYPE: i32 = 20;

@@ -73,8 +73,8 @@ impl OvertakePlan {
     #[must_use]
     pub fn tiny() -> Self {
         Self {
-            periodic: Duration::from_millis(60),
-            back_to_back: Duration::from_millis(20),
+            periodic: Duration::from_millis(30),
+            back_to_back: Duration::from_millis(10),
             settle: Duration::from_millis(20),
             ..Self::short()
         }

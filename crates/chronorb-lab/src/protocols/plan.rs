@@ -31,7 +31,7 @@ impl ProtocolsPlan {
     /// The least plan, for tests of the experiment itself.
     #[must_use]
     pub fn tiny() -> Self {
-        Self::of(2, 20)
+        Self::of(1, 20)
     }
 
     pub(super) fn of(rounds: u32, calls: u32) -> Self {

@@ -37,6 +37,8 @@ pub struct SchedulerLookUps {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct LookUpOrder {
     sizes: Vec<u32>,
+    /// The look-ups in each table.
+    looked_up: u32,
 }
 
 /// The thread whose instructions are counted.
@@ -46,9 +48,10 @@ struct LookUpThread {
 }
 
 /// Counts the instructions of look-ups in another process.
-pub(super) fn measure() -> Result<SchedulerLookUps, LabError> {
+pub(super) fn measure(looked_up: u32) -> Result<SchedulerLookUps, LabError> {
     let order = LookUpOrder {
         sizes: SIZES.to_vec(),
+        looked_up,
     };
     let (mut child, thread): (_, LookUpThread) = Child::start("look-ups", LOOK_UPS, &order)?;
     // An empty span; for each table, one before its look-ups and two of them.
@@ -71,7 +74,7 @@ pub(super) fn measure() -> Result<SchedulerLookUps, LabError> {
         return Err(counting()(TraceError::Ended));
     };
     let each = |span: u64| {
-        let instructions = span.saturating_sub(*empty) as f64 / f64::from(LOOKED_UP);
+        let instructions = span.saturating_sub(*empty) as f64 / f64::from(looked_up);
         (instructions * 10.0).round() / 10.0
     };
     let tables = SIZES.into_iter().zip(spans.chunks_exact(3));
@@ -101,12 +104,13 @@ pub(crate) fn look_ups_main(order: &str) -> Result<(), LabError> {
         ScheduleTable::new(operations).map_err(LabError::work("making a table"))
     });
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
+    let looked_up = order.looked_up as usize;
     let chosen = tables.iter().map(|table| {
-        let step = (table.len() / LOOKED_UP as usize).max(1);
+        let step = (table.len() / looked_up).max(1);
         let all = table.iter().step_by(step);
         let all = all.map(|(handle, name, _)| (handle, name.to_owned()));
         let all: Vec<_> = all.collect();
-        all.into_iter().cycle().take(LOOKED_UP as usize).unzip()
+        all.into_iter().cycle().take(looked_up).unzip()
     });
     let chosen: Vec<(Vec<_>, Vec<_>)> = chosen.collect();
     // What happens only once is not counted.
@@ -151,5 +155,3 @@ fn counting() -> impl Fn(TraceError) -> LabError {
 pub(crate) const LOOK_UPS: &str = "scheduling-look-ups";
 /// The sizes of the tables.
 const SIZES: [u32; 4] = [10, 100, 1_000, 10_000];
-/// The look-ups that are counted in each table.
-const LOOKED_UP: u32 = 16;

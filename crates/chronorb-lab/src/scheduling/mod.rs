@@ -95,7 +95,7 @@ impl Experiment for Scheduling {
             }
             if plan.has(SchedulingPart::LookUp) {
                 watch.begin("look-ups");
-                look_ups = Some(look_up::measure()?);
+                look_ups = Some(look_up::measure(plan.looked_up)?);
             }
             if plan.has(SchedulingPart::Queue) {
                 watch.begin("queues of lanes");

@@ -82,6 +82,8 @@ pub struct SchedulingPlan {
     pub one_lane: u32,
     /// The jobs by which the costs of a call are measured.
     pub calibration: u32,
+    /// The look-ups that are counted in each table.
+    pub looked_up: u32,
     /// The requests that go through each queue.
     pub queued: u32,
     /// The computations of each number of operations by the scheduling service.
@@ -119,7 +121,8 @@ impl SchedulingPlan {
     #[must_use]
     pub fn tiny() -> Self {
         Self {
-            queued: 2,
+            looked_up: 2,
+            queued: 1,
             ..Self::of(1, 1, Duration::from_millis(100), 1, 1, 10)
         }
     }
@@ -140,6 +143,7 @@ impl SchedulingPlan {
             overruns,
             one_lane,
             calibration,
+            looked_up: 16,
             queued: 32,
             computations: 1,
             batches: 1,
