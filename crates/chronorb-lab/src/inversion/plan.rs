@@ -207,6 +207,9 @@ pub struct InversionPlan {
     pub threads: u32,
     /// The time for which the server is saturated to measure the cost of a request.
     pub calibration: Duration,
+    /// The time from the last connection to the start, in which all threads prepare.
+    #[serde(skip, default = "InversionPlan::full_lead")]
+    pub lead: Duration,
 }
 
 impl InversionPlan {
@@ -223,7 +226,13 @@ impl InversionPlan {
             utilisation_percent: DEFAULT_UTILISATION,
             threads: 1,
             calibration: Duration::from_secs(1),
+            lead: Self::full_lead(),
         }
+    }
+
+    /// Returns a time in which threads prepare on a busy machine too.
+    const fn full_lead() -> Duration {
+        Duration::from_millis(500)
     }
 
     /// All modes but those at the rates of the paper, in some twenty minutes.

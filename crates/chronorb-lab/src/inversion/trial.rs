@@ -260,7 +260,7 @@ impl InversionRun<'_> {
         server: &mut Child,
         mut bulk: Option<&mut Child>,
     ) -> Result<Measurement, ProcessError> {
-        let begin = Monotonic::now() + LEAD;
+        let begin = Monotonic::now() + self.plan.lead;
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let schedule = CallSchedule {
             start_ns: begin.as_nanos(),
@@ -331,9 +331,6 @@ impl ClassCalls {
 
 /// The time that processes may take to start, to connect, and to end.
 const START_UP: Duration = Duration::from_secs(30);
-/// The time from the last connection to the start, in which all threads prepare, on a busy machine
-/// too.
-const LEAD: Duration = Duration::from_millis(500);
 /// The time that late calls may take, beside as long again as all of them should.
 const WIND_DOWN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(200);

@@ -78,6 +78,7 @@ impl Experiment for RealTimeIo {
         RioPlan {
             parts: RioPart::ALL.to_vec(),
             driver: "auto".to_owned(),
+            awake: true,
             rounds: 10,
             echoes: 1_000,
             echoes_in_company: 1_000,
@@ -110,7 +111,7 @@ impl Experiment for RealTimeIo {
 
     fn measure(plan: &RioPlan) -> Result<RioOutcome, LabError> {
         let machine = RioMachine::probe(&plan.driver)?;
-        let awake = Awake::on(machine.cpus.iter());
+        let awake = Awake::on(machine.cpus.iter().filter(|_| plan.awake));
         let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let mut outcome = RioOutcome {
             plan: plan.clone(),

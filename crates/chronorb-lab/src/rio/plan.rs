@@ -54,6 +54,8 @@ pub struct RioPlan {
     pub parts: Vec<RioPart>,
     /// The driver of RIO: `auto`, `xdp` or `packet`.
     pub driver: String,
+    /// Keeps processors from sleeping. Without it, no part measures how busy a processor is.
+    pub awake: bool,
     /// The number of turns of each path where latencies are measured.
     pub rounds: u32,
     /// Echoes of a turn without competition (E10).
@@ -86,6 +88,7 @@ impl RioPlan {
     pub fn tiny() -> Self {
         let mut calls = Self::calls_of(&MODES, true);
         calls.calibration = Duration::from_millis(200);
+        calls.lead = Duration::from_millis(50);
         for series in &mut calls.series {
             series.low_clients = vec![0, 2];
             series.length = Duration::from_millis(300);
@@ -101,7 +104,7 @@ impl RioPlan {
             calls,
             packet_clients: vec![0, 2],
             packet_length: Duration::from_millis(300),
-            traced: Duration::from_millis(600),
+            traced: Duration::from_millis(300),
             ..RealTimeIo::short()
         }
     }

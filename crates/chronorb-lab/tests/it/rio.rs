@@ -7,8 +7,11 @@ use crate::harness;
 
 /// Measures the least of some parts; returns nothing where this process may not make networks.
 fn measured(parts: &[RioPart]) -> Option<RioOutcome> {
+    let needs_awake = |part: &RioPart| matches!(part, RioPart::Company | RioPart::Packets);
     let plan = RioPlan {
         parts: parts.to_vec(),
+        // The threads that keep processors awake take all the time that is left of them.
+        awake: parts.iter().any(needs_awake),
         ..RioPlan::tiny()
     };
     match RealTimeIo::measure(&plan) {
