@@ -1,6 +1,7 @@
 //! `chronorb demo`, with real processes.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -59,8 +60,16 @@ fn the_figures_are_one_json_object_and_nothing_else() {
 
 #[test]
 fn people_get_a_table_its_meaning_and_the_path_of_the_report() {
+    let home = tempfile::tempdir().expect("a directory");
     let folder = tempfile::tempdir().expect("a directory");
-    let output = chronorb(folder.path(), &["demo", "--seconds", "1"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+        .args(["demo", "--seconds", "1"])
+        .current_dir(folder.path())
+        // A relative path is ignored, and there is the folder in the home.
+        .env("XDG_STATE_HOME", "relative")
+        .env("HOME", home.path())
+        .output()
+        .expect("the command starts");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     for part in [
@@ -72,6 +81,13 @@ fn people_get_a_table_its_meaning_and_the_path_of_the_report() {
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
+    let reports = home.path().canonicalize().expect("it is there");
+    let report = reports.join(".local/state/chronorb/reports/demo.html");
+    let told = format!("Report with plots: {}\n", report.display());
+    assert!(text.ends_with(&told), "{text}");
+    assert!(report.is_file());
+    // Nothing is left in the current folder.
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0);
     let confesses = text.contains("not real-time");
     match chronorb_rt::Rights::probe().max_fifo {
         Some(99) => assert!(!confesses, "{text}"),

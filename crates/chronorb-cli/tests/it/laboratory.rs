@@ -11,33 +11,33 @@ use crate::support::{chronorb, stderr, stdout};
 fn experiments_leave_their_reports_with_an_index_and_can_be_compared() {
     let folder = tempfile::tempdir().expect("a directory");
     let command = [
-        "lab", "all", "--short", "--only", "whitebox", "--out", "out", "--json",
+        "lab", "all", "--short", "--only", "failover", "--out", "out", "--json",
     ];
     let output = chronorb(folder.path(), &command);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("Experiment 1 of 1, whitebox"),
+        stderr(&output).contains("Experiment 1 of 1, failover"),
         "{}",
         stderr(&output)
     );
     let index: Value = serde_json::from_str(stdout(&output)).expect("exactly one JSON value");
-    assert_eq!(index["experiments"][0]["name"], "whitebox");
+    assert_eq!(index["experiments"][0]["name"], "failover");
     assert!(index["experiments"][0]["failure"].is_null());
-    assert_eq!(index["claims"][0]["of"], "whitebox");
+    assert_eq!(index["claims"][0]["of"], "failover");
 
     let read = |name: &str| fs::read_to_string(folder.path().join("out").join(name));
     let page = read("index.html").expect("it was written");
     assert!(
-        page.contains("<a href=\"whitebox.html\">whitebox</a>"),
+        page.contains("<a href=\"failover.html\">failover</a>"),
         "{page}"
     );
-    let report = read("whitebox.html").expect("it was written");
+    let report = read("failover.html").expect("it was written");
     assert!(report.contains("<svg") && report.ends_with("</html>\n"));
-    let figures = read("whitebox.json").expect("it was written");
+    let figures = read("failover.json").expect("it was written");
     let figures: Value = serde_json::from_str(&figures).expect("JSON");
-    assert_eq!(figures["experiment"], "whitebox");
+    assert_eq!(figures["experiment"], "failover");
 
-    let same = "out/whitebox.json";
+    let same = "out/failover.json";
     let command = [
         "lab",
         "compare",
@@ -64,20 +64,19 @@ fn experiments_leave_their_reports_with_an_index_and_can_be_compared() {
 fn an_experiment_that_fails_is_told_and_stops_nobody() {
     let folder = tempfile::tempdir().expect("a directory");
     // Where its report should go is something else.
-    fs::create_dir_all(folder.path().join("chronorb/reports/all/latency.html"))
-        .expect("a directory");
-    let command = ["lab", "all", "--quick", "--only", "latency,whitebox"];
+    fs::create_dir_all(folder.path().join("chronorb/reports/all/demux.html")).expect("a directory");
+    let command = ["lab", "all", "--quick", "--only", "demux,failover"];
     let output = chronorb(folder.path(), &command);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("latency failed: the report cannot be written"));
+    assert!(stderr(&output).contains("demux failed: the report cannot be written"));
     assert!(
         stderr(&output)
-            .ends_with("chronorb: not all experiments could be measured: latency failed\n")
+            .ends_with("chronorb: not all experiments could be measured: demux failed\n")
     );
     assert!(stdout(&output).contains("failed: the report cannot be written"));
     let page = fs::read_to_string(folder.path().join("chronorb/reports/all/index.html"));
     let page = page.expect("it was written");
-    assert!(page.contains("failed: latency") && page.contains("whitebox.html"));
+    assert!(page.contains("failed: demux") && page.contains("failover.html"));
 }
 
 #[test]
