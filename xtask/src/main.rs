@@ -55,8 +55,6 @@ Commands:
   check   formatting, tidiness, clippy, documentation, packages, each feature alone, other targets,
           the size of the minimal server, and the instructions of a call, as the project's CI does
   targets `cargo check` for aarch64, for musl, and for 32-bit ARM (rustup installs their libraries)
-  msrv    `cargo check` of the published crates with the oldest Rust that Cargo.toml allows (rustup
-          installs it)
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file;
           --features NAME… says by how much each feature of chronorb alone makes it larger
@@ -94,15 +92,16 @@ Commands:
           mdBook is installed), checksums. The same commit makes the same files
   package the packages of all published crates: each is built from what is in it, and then the
           command and the tutorial's project from the packages alone. With --quick all crates are
-          documented and that project is checked with nothing but the packages, as `check` does
+          documented and that project is checked with nothing but the packages, by the oldest Rust
+          that Cargo.toml allows (rustup installs it), as `check` does
   deny    licences, duplicates and origins of the dependencies of each workspace (installs
           cargo-deny). With --advisories FOLDER, a clone of an advisory database, advisories too
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
           formatting, clippy and tests; and the tests of examples/serial-line
-  nightly what is too dear for each change: tsan, asan, rio-streams, package, integrations, deny and
-          msrv, with a table of their times and outcomes at the end; fails if one fails. Options:
-          names of jobs, all by default
+  nightly what is too dear for each change: tsan, asan, rio-streams, package, integrations and deny,
+          with a table of their times and outcomes at the end; fails if one fails. Options: names
+          of jobs, all by default
   peers   install the other ORBs and tools that tests use
 ";
 
@@ -124,7 +123,6 @@ fn main() -> ExitCode {
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["targets"] => targets::targets(),
-        ["msrv"] => targets::msrv(),
         ["deny", ref options @ ..] => deny::deny(options),
         ["integrations"] => integrations(),
         ["nightly", ref names @ ..] => nightly::nightly(names),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{self, Failure};
-use crate::{asan, deny, packages, targets, tsan};
+use crate::{asan, deny, packages, tsan};
 
 /// A job, by the name of its command.
 type Job = (&'static str, fn() -> Result<(), Failure>);
@@ -16,7 +16,6 @@ const JOBS: &[Job] = &[
     ("package", packages::package),
     ("integrations", crate::integrations),
     ("deny", || deny::deny(&[])),
-    ("msrv", targets::msrv),
 ];
 
 /// The outcome of a job.

@@ -10,6 +10,7 @@ use std::process::Command;
 use toml::{Table, Value};
 
 use crate::run::{self, Failure, root};
+use crate::targets;
 
 /// A crate that is published.
 struct Crate {
@@ -173,23 +174,29 @@ fn listed(features: &BTreeMap<String, bool>) -> String {
 /// and the tutorial's project from all packages.
 pub(crate) fn package() -> Result<(), Failure> {
     run::cargo(&["package", "--allow-dirty"], &[])?;
-    let unpacked = PackageWorkspace::new()?;
-    unpacked.cargo(&["build", "--package=chronorb-cli"])?;
-    unpacked.tutorial("build")
+    let packages = PackageWorkspace::new()?;
+    packages.cargo(&["build", "--package=chronorb-cli"])?;
+    packages.tutorial("build")
 }
 
 /// Packs all crates that are published, and documents them and checks the tutorial's project with
-/// nothing but the packages. To document a crate, cargo checks those that it depends on.
+/// nothing but the packages and the oldest Rust. To document a crate, cargo checks those that it
+/// depends on.
 pub(crate) fn quick() -> Result<(), Failure> {
     run::cargo(&["package", "--no-verify", "--quiet", "--allow-dirty"], &[])?;
-    let unpacked = PackageWorkspace::new()?;
-    unpacked.cargo(&["doc", "--workspace", "--no-deps"])?;
-    unpacked.tutorial("check")
+    let mut packages = PackageWorkspace::new()?;
+    packages.toolchain = targets::oldest_rust()?;
+    packages.cargo(&["doc", "--workspace", "--no-deps"])?;
+    packages.tutorial("check")
 }
 
 /// A folder with the unpacked packages as a workspace, and the project of the book's first chapter
 /// beside them. All else comes from the registry.
-struct PackageWorkspace(PathBuf);
+struct PackageWorkspace {
+    folder: PathBuf,
+    /// The name of a toolchain for rustup; `None` for the one of this job.
+    toolchain: Option<String>,
+}
 
 impl PackageWorkspace {
     fn new() -> Result<Self, Failure> {
@@ -221,26 +228,36 @@ impl PackageWorkspace {
         for folder in [&alone, &tutorial] {
             write(&folder.join("Cargo.lock"), &lock)?;
         }
-        Ok(Self(alone))
+        Ok(Self {
+            folder: alone,
+            toolchain: None,
+        })
     }
 
-    /// Runs cargo in the workspace of packages. Warnings of documentation are errors.
+    /// Runs cargo in the workspace of packages.
     fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
-        Self::cargo_in(&self.0, args)
+        self.cargo_in(&self.folder, args)
     }
 
     /// Runs cargo in the tutorial's project.
     fn tutorial(&self, job: &str) -> Result<(), Failure> {
-        Self::cargo_in(&self.0.join("tutorial"), &[job])
+        self.cargo_in(&self.folder.join("tutorial"), &[job])
     }
 
-    fn cargo_in(folder: &Path, args: &[&str]) -> Result<(), Failure> {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(args).current_dir(folder);
-        cargo.env("CARGO_TARGET_DIR", run::target_dir());
-        cargo.env("RUSTDOCFLAGS", "--deny warnings");
+    /// Runs cargo in a folder. Warnings of documentation are errors.
+    fn cargo_in(&self, folder: &Path, args: &[&str]) -> Result<(), Failure> {
+        let mut command = if let Some(toolchain) = &self.toolchain {
+            let mut rustup = Command::new("rustup");
+            rustup.args(["run", toolchain, "cargo"]);
+            rustup
+        } else {
+            Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        };
+        command.args(args).current_dir(folder);
+        command.env("CARGO_TARGET_DIR", run::target_dir());
+        command.env("RUSTDOCFLAGS", "--deny warnings");
         eprintln!("in {}:", folder.display());
-        run::run(&mut cargo)
+        run::run(&mut command)
     }
 }
 

@@ -1,7 +1,6 @@
-//! Checks of the workspace for other machines and for the oldest compiler.
+//! The check of the workspace for other machines, and the oldest compiler.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
 use crate::{packages, peers};
@@ -68,23 +67,21 @@ fn provide(target: &str) -> Result<bool, Failure> {
     ))
 }
 
-/// Checks the published crates with the oldest compiler that `rust-version` allows.
-pub(crate) fn msrv() -> Result<(), Failure> {
+/// Installs the oldest Rust that `rust-version` of Cargo.toml allows, and returns its version.
+/// Returns `None` where rustup cannot install it.
+///
+/// # Errors
+/// It is not there, and `CHRONORB_PEERS=required` says that it must be.
+pub(crate) fn oldest_rust() -> Result<Option<String>, Failure> {
     let manifest = packages::read(&root().join("Cargo.toml"))?;
-    let version = &packages::of_workspace(&manifest, "rust-version")?;
-    let is_there = || ask("rustup", &["run", version, "rustc", "--version"]).is_some();
-    let install = ["toolchain", "install", version, "--profile=minimal"];
-    let has_version = is_there() || (ask("rustup", &install).is_some() && is_there());
-    if !has_version {
-        left_out(&format!(
-            "the check with Rust {version}, which rustup cannot install: clippy's \
-             incompatible_msrv alone has checked the use of the standard library"
-        ))?;
-        return Ok(());
+    let version = packages::of_workspace(&manifest, "rust-version")?;
+    let is_there = || ask("rustup", &["run", &version, "rustc", "--version"]).is_some();
+    let install = ["toolchain", "install", &version, "--profile=minimal"];
+    if is_there() || (ask("rustup", &install).is_some() && is_there()) {
+        return Ok(Some(version));
     }
-    let mut check = Command::new("rustup");
-    check.args(["run", version, "cargo", "check", "--locked"]);
-    run::run(check.current_dir(root()))
+    left_out(&format!("Rust {version}, which rustup cannot install"))?;
+    Ok(None)
 }
 
 /// Says what is left out, or fails where nothing may be.

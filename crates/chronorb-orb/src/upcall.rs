@@ -200,7 +200,8 @@ impl Upcall<'_> {
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");
-        let operation = format_args!("operation {}", self.incoming.operation.escape_ascii());
+        let operation = self.incoming.operation.escape_ascii();
+        let operation = format_args!("operation {operation}");
         let detail = format_args!("{said:?}; {TOLD_ONCE}");
         let incidents = &self.incoming.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);

@@ -201,11 +201,11 @@ impl Checker<'_> {
 
     fn module(&mut self, scope: ScopeId, module: &ast::Module) {
         let doc = self.doc(&module.meta);
-        let inner = match self.scopes.own(scope, &module.name.name) {
-            Some(entity)
-                if self.scopes.entity(entity).name == module.name.name
-                    && let EntityKind::Module { scope, def } = self.scopes.entity(entity).kind =>
-            {
+        let own = self.scopes.own(scope, &module.name.name);
+        let own = own.map(|entity| self.scopes.entity(entity));
+        let own = own.filter(|entity| entity.name == module.name.name);
+        let inner = match own.map(|entity| entity.kind) {
+            Some(EntityKind::Module { scope, def }) => {
                 let written = &module.meta.annotations;
                 let annotations = self.annotations_of(scope, written, Target::Module, None);
                 let definition = &mut self.definitions[def.0 as usize];

@@ -52,7 +52,8 @@ pub(super) fn resolve(context: &Object, name: &[NameComponent]) -> Result<Object
                 ("cannot be resolved by this server", rest)
             }
             INVALID_NAME => {
-                let cause = format_args!("{}the server refuses the name as invalid", At(context));
+                let context = At(context);
+                let cause = format_args!("{context}the server refuses the name as invalid");
                 return Err(failed(minor::BAD_SCHEME_SPECIFIC, cause));
             }
             _ => return Err(unknown_user_exception()),
@@ -60,8 +61,9 @@ pub(super) fn resolve(context: &Object, name: &[NameComponent]) -> Result<Object
         let at = name.len().saturating_sub(rest.map_err(reply_error)?);
         let component = name.get(at).or_else(|| name.last());
         let NameComponent { id, kind } = component.cloned().unwrap_or_default();
-        let of = format_args!("component {} of {}", at + 1, name.len());
-        let cause = format_args!("{}{of}, id {id:?} kind {kind:?}, {problem}", At(context));
+        let (number, all, context) = (at + 1, name.len(), At(context));
+        let of = format_args!("component {number} of {all}");
+        let cause = format_args!("{context}{of}, id {id:?} kind {kind:?}, {problem}");
         Err(failed(minor::STRING_TO_OBJECT, cause))
     })
 }
