@@ -1,8 +1,14 @@
 //! ORBs with many POAs and objects.
 
+use std::io;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
 use chronorb_orb::poa::{ObjectId, Poa, Policy};
 use chronorb_orb::stages::{Frame, Stages, object_key};
 use chronorb_orb::{Demultiplexing, Object, Orb, OrbConfig, RealTimeMode, parse_endpoints};
+use chronorb_rt::Deadline;
 
 use super::operations::{EmptySkeleton, Find};
 use crate::error::LabError;
@@ -70,6 +76,25 @@ impl Home {
         let active = root.manager().activate();
         active.map_err(LabError::work("the POA manager"))?;
         Ok(Self { orb, root })
+    }
+
+    /// Waits until its thread serves connections, and so has the memory that it needs.
+    pub(super) fn wait_for_threads(&self) -> Result<(), LabError> {
+        let lane = || self.orb.snapshot().pools.remove(0).lanes.remove(0);
+        let endpoint = lane().endpoints.remove(0);
+        let address = endpoint.trim_start_matches("iiop://");
+        let connection = TcpStream::connect(address);
+        drop(connection.map_err(LabError::work("the ORB's endpoint"))?);
+        let deadline = Deadline::after(PATIENCE);
+        while lane().accepted == 0 || lane().connections > 0 {
+            if deadline.has_passed() {
+                return Err(LabError::work("waiting for the ORB's thread")(
+                    io::Error::from(io::ErrorKind::TimedOut),
+                ));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// Returns the stages of its requests.
@@ -148,3 +173,7 @@ pub(super) fn message(
 fn no_reference(error: impl std::error::Error + Send + Sync + 'static) -> LabError {
     LabError::work("a reference could not be made")(Box::new(error))
 }
+
+/// The time that a thread may take to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(5);

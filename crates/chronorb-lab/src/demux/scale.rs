@@ -90,6 +90,7 @@ fn objects(home: &Home, count: u32) -> Result<BulkCost, LabError> {
     };
     // The memory of the first object of a POA, and that of the ids, is not counted.
     activate()?;
+    home.wait_for_threads()?;
     let mut ids = vec![ObjectId::new([0; 8]); count as usize];
     let begin = || {
         for id in &mut ids {

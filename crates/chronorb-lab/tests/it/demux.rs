@@ -41,10 +41,9 @@ fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     // The memory of objects is counted, and comes back.
     let each = outcome.scale.objects.octets.allocated;
     assert!(each.is_some_and(|octets| octets > 0.0), "{each:?}");
-    assert_eq!(
-        outcome.claims().last().expect("there are some").verdict(),
-        Verdict::Pass
-    );
+    let claims = outcome.claims();
+    let memory = claims.last().expect("there are some");
+    assert_eq!(memory.verdict(), Verdict::Pass, "{memory:?}");
 
     let text = outcome.text();
     for part in [
