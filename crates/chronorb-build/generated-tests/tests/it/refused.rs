@@ -123,12 +123,18 @@ fn normalized(errors: &str) -> String {
             if !is_standard {
                 lines.push(format!("  {body}"));
             }
-        } else {
+        } else if LONG_TYPES.iter().all(|note| !body.starts_with(note)) {
             lines.push(line.trim().to_owned());
         }
     }
     lines.join("\n")
 }
+
+/// Notes on a file, of another name each time, that has what is too long for the terminal.
+const LONG_TYPES: [&str; 2] = [
+    "= note: the full name for the type has been written to",
+    "= note: consider using `--verbose` to print the full type name",
+];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
