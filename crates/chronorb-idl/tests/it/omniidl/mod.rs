@@ -1,20 +1,52 @@
 //! Comparison of chronorb's and omniidl's models of the same files: names, repository identifiers,
 //! types, values.
 //!
-//! omniidl prints its model by the back end `interop/omniidl/listing.py`.
+//! omniidl prints its model by the back end `interop/omniidl/listing.py`, and reads many files in one
+//! run by `each.py`.
 
 mod listing;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use chronorb_idl::{Compilation, Failure, Options, codes, compile};
 
 /// The directory of omniORB's and the services' IDL files in Debian's packages `omniorb-idl` and
 /// `omniidl`.
 const OMNIORB: &str = "/usr/share/idl/omniORB";
+
+/// The folders of the repository that are searched for included files.
+const SEARCH: [&str; 8] = [
+    "crates/chronorb-idl/tests/include",
+    "crates/chronorb-idl/tests/portable",
+    "crates/chronorb-idl/idl",
+    "crates/chronorb-build/generated-tests/idl",
+    "crates/chronorb-build/extern-tests/idl",
+    "crates/chronorb-build/no-alloc-tests/idl",
+    "crates/chronorb-lab/idl",
+    "interop/chronorb-interop/idl",
+];
+
+/// The folders of the repository with more files.
+const MORE: [&str; 2] = [
+    "crates/chronorb-idl/tests/accept",
+    "crates/chronorb-idl/tests/lenient",
+];
+
+/// The results of omniidl for the files of the repository, which several tests use.
+static REPOSITORY: LazyLock<Results> = LazyLock::new(|| {
+    let folders = SEARCH.iter().chain(&MORE);
+    let files: Vec<_> = folders
+        .flat_map(|path| idl_files(&repository(path)))
+        .collect();
+    theirs(&files, &SEARCH.map(repository))
+});
+
+/// The listing of omniidl for each file, or its errors.
+type Results = BTreeMap<PathBuf, Result<String, String>>;
 
 /// Files of the services that no compiler of CORBA 3 accepts, with the reasons. Both compilers must
 /// refuse them.
@@ -47,40 +79,49 @@ const DIFFERENT: [(&str, &str); 2] = [
 
 #[test]
 fn the_files_of_omniorb_mean_the_same() {
-    compare(&idl_files(OMNIORB.as_ref()), &[OMNIORB.into()]);
+    if !omniidl_is_there() {
+        return;
+    }
+    let (files, search) = (idl_files(OMNIORB.as_ref()), [OMNIORB.into()]);
+    compare(&files, &theirs(&files, &search), &search);
 }
 
 #[test]
 fn the_object_services_mean_the_same() {
+    if !omniidl_is_there() {
+        return;
+    }
     let services = Path::new(OMNIORB).join("COS");
     let search = [
         services.clone(),
         OMNIORB.into(),
         repository("crates/chronorb-idl/idl"),
     ];
-    let (wrong, right): (Vec<_>, Vec<_>) = idl_files(&services)
+    let files = idl_files(&services);
+    let results = theirs(&files, &search);
+    let (wrong, right): (Vec<_>, Vec<_>) = files
         .into_iter()
         .partition(|file| WRONG.iter().any(|(wrong, _)| file.ends_with(wrong)));
-    compare(&right, &search);
-    if omniidl_is_there() {
-        assert_eq!(wrong.len(), WRONG.len());
-        for file in wrong {
-            assert!(ours(&file, &search).is_err(), "we take {file:?}");
-            assert!(theirs(&file, &search).is_err(), "omniidl takes {file:?}");
-        }
+    compare(&right, &results, &search);
+    assert_eq!(wrong.len(), WRONG.len());
+    for file in wrong {
+        assert!(ours(&file, &search).is_err(), "we take {file:?}");
+        assert!(results[&file].is_err(), "omniidl takes {file:?}");
     }
 }
 
 #[test]
 fn our_files_mean_the_same() {
-    let search = [
+    if !omniidl_is_there() {
+        return;
+    }
+    for path in [
         "crates/chronorb-idl/idl",
         "crates/chronorb-lab/idl",
         "interop/chronorb-interop/idl",
-    ]
-    .map(repository);
-    for folder in &search {
-        compare(&idl_files(folder), &search);
+    ] {
+        let files = idl_files(&repository(path));
+        compare(&files, &REPOSITORY, &SEARCH.map(repository));
     }
 }
 
@@ -89,18 +130,15 @@ fn what_omniidl_takes_of_the_corpus_means_the_same() {
     if !omniidl_is_there() {
         return;
     }
-    let search = [
-        repository("crates/chronorb-idl/tests/include"),
-        repository("crates/chronorb-idl/idl"),
-    ];
+    let search = SEARCH.map(repository);
     let (mut taken, mut differences) = (0, String::new());
     for file in idl_files(&repository("crates/chronorb-idl/tests/accept")) {
         if DIFFERENT.iter().any(|(other, _)| file.ends_with(other)) {
             continue;
         }
-        if let Ok(theirs) = theirs(&file, &search) {
+        if let Ok(theirs) = &REPOSITORY[&file] {
             taken += 1;
-            differences += &difference(&file, &theirs, &search);
+            differences += &difference(&file, theirs, &search);
         }
     }
     assert!(differences.is_empty(), "\n{differences}");
@@ -114,29 +152,14 @@ fn what_omniidl_refuses_is_warned_of() {
     if !omniidl_is_there() {
         return;
     }
-    let search = [
-        "crates/chronorb-idl/tests/include",
-        "crates/chronorb-idl/tests/portable",
-        "crates/chronorb-idl/idl",
-        "crates/chronorb-build/generated-tests/idl",
-        "crates/chronorb-build/extern-tests/idl",
-        "crates/chronorb-build/no-alloc-tests/idl",
-        "crates/chronorb-lab/idl",
-        "interop/chronorb-interop/idl",
-    ]
-    .map(repository);
-    let more = ["accept", "lenient"].map(|name| format!("crates/chronorb-idl/tests/{name}"));
-    let folders = search
-        .iter()
-        .cloned()
-        .chain(more.iter().map(|path| repository(path)));
+    let search = SEARCH.map(repository);
     let (mut refused, mut wrong) = (0, String::new());
-    for file in folders.flat_map(|folder| idl_files(&folder)) {
+    for (file, theirs) in REPOSITORY.iter() {
         // It has definitions for this compiler alone, which a macro of it chooses.
         if file.ends_with("built_in_macros.idl") {
             continue;
         }
-        let Ok(compilation) = ours(&file, &search) else {
+        let Ok(compilation) = ours(file, &search) else {
             continue;
         };
         let name = file.display();
@@ -145,7 +168,7 @@ fn what_omniidl_refuses_is_warned_of() {
             warnings.filter(move |found| found.notes.iter().any(|note| note.contains(text)))
         };
         let lenient = |code| codes::LENIENT.contains(code);
-        match theirs(&file, &search) {
+        match theirs {
             Ok(_) => {
                 for found in about("omniidl 4.3 refuses it").chain(about("omniidl 4.3 and JacORB"))
                 {
@@ -172,15 +195,12 @@ fn what_omniidl_refuses_is_warned_of() {
     assert!(refused >= 120, "omniidl refuses {refused} files only");
 }
 
-fn compare(files: &[PathBuf], search: &[PathBuf]) {
-    if !omniidl_is_there() {
-        return;
-    }
+fn compare(files: &[PathBuf], results: &Results, search: &[PathBuf]) {
     assert!(!files.is_empty());
     let mut differences = String::new();
     for file in files {
-        differences += &match theirs(file, search) {
-            Ok(theirs) => difference(file, &theirs, search),
+        differences += &match &results[file] {
+            Ok(theirs) => difference(file, theirs, search),
             Err(errors) => format!("{} is refused by omniidl:\n{errors}\n", file.display()),
         };
     }
@@ -217,20 +237,43 @@ fn ours(file: &Path, search: &[PathBuf]) -> Result<Compilation, Failure> {
     compile(file, &options)
 }
 
-/// Returns omniidl's listing, or its errors.
-fn theirs(file: &Path, search: &[PathBuf]) -> Result<String, String> {
+/// Returns the results of omniidl for these files. One process reads them all, as its start takes
+/// more time than most files.
+fn theirs(files: &[PathBuf], search: &[PathBuf]) -> Results {
     let mut command = Command::new("omniidl");
     command.arg("-p").arg(repository("interop/omniidl"));
-    command.args(["-b", "listing", "-nf"]);
+    command.args(["-b", "each", "-nf"]);
     for folder in search {
         command.arg("-I").arg(folder);
     }
-    let output = command.arg(file).output().unwrap();
-    if output.status.success() {
-        Ok(String::from_utf8(output.stdout).unwrap())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    for file in files {
+        command.arg(format!("-Wb{}", file.to_str().unwrap()));
     }
+    // The front end itself gets nothing.
+    let output = command.arg("-").stdin(Stdio::null()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "omniidl fails: {errors}");
+    let mut rest = &output.stdout[..];
+    let results = files.iter().map(|file| {
+        let length = rest.iter().position(|octet| *octet == b'\n').unwrap();
+        let head = str::from_utf8(&rest[..length]).unwrap();
+        let numbers: Vec<usize> = head.split(' ').map(|n| n.parse().unwrap()).collect();
+        let [status, listing, errors] = numbers[..] else {
+            panic!("{head} instead of three numbers");
+        };
+        let (listing, after) = rest[length + 1..].split_at(listing);
+        let (errors, after) = after.split_at(errors);
+        rest = after;
+        let result = if status == 0 {
+            Ok(String::from_utf8(listing.to_vec()).unwrap())
+        } else {
+            Err(String::from_utf8_lossy(errors).into_owned())
+        };
+        (file.clone(), result)
+    });
+    let results = results.collect();
+    assert!(rest.is_empty(), "omniidl prints more");
+    results
 }
 
 /// Returns whether omniidl is installed. Panics if it is missing and required.
