@@ -22,6 +22,7 @@ pub(crate) fn texts(ledger: &mut Ledger) -> Result<(), Failure> {
 /// Packages, documentation, each feature alone, other targets, the size of the minimal server, and
 /// the instructions of a call.
 pub(crate) fn products(ledger: &mut Ledger) -> Result<(), Failure> {
+    ledger.set_up("the oldest Rust", targets::oldest_rust)?;
     ledger.step("packages and their documentation", packages::quick)?;
     ledger.step("each feature alone", features)?;
     ledger.set_up("libraries of other targets", targets::provide_all)?;
