@@ -104,7 +104,7 @@ impl RioPlan {
             calls,
             packet_clients: vec![0, 2],
             packet_length: Duration::from_millis(300),
-            traced: Duration::from_millis(300),
+            traced: Duration::from_millis(600),
             ..RealTimeIo::short()
         }
     }
