@@ -79,7 +79,7 @@ pub use sched::scheduling::{
 };
 pub use sched::signal::{Termination, survive_hang_up};
 pub use sched::thread::{
-    SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
+    SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list, list_of,
     stack_bottom,
 };
 pub use sched::time_sharing::with_time_sharing;

@@ -54,7 +54,12 @@ pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
 }
 
 fn of_pool(pool: &ServerPool) -> PoolSnapshot {
-    let threads = chronorb_rt::list();
+    let lanes = pool.lanes().iter();
+    let tids: Vec<u32> = lanes
+        .flat_map(|lane| lane.watch.threads())
+        .map(|thread| thread.tid.load(Ordering::Relaxed))
+        .collect();
+    let threads = chronorb_rt::list_of(|_, tid| tids.contains(&tid));
     PoolSnapshot {
         number: pool.number(),
         has_lanes: pool.has_lanes(),

@@ -302,10 +302,20 @@ pub enum ThreadState {
 /// The function reads `/proc` and takes a lock, so it is not for real-time threads.
 #[must_use]
 pub fn list() -> Vec<ThreadInfo> {
+    list_of(|_, _| true)
+}
+
+/// The threads of [`list`] that `is_wanted` selects by their name and their kernel's thread id.
+///
+/// The kernel is asked for these alone, so a few threads of many cost little. `is_wanted` must not
+/// start threads: it is called with the list locked.
+#[must_use]
+pub fn list_of(mut is_wanted: impl FnMut(&str, u32) -> bool) -> Vec<ThreadInfo> {
     // A thread removes itself from the list under the lock, so no listed id is out of date.
     let threads = THREADS.lock();
     threads
         .iter()
+        .filter(|entry| is_wanted(&entry.name, entry.tid))
         .filter_map(|entry| {
             let tid = entry.tid.cast_signed();
             Some(ThreadInfo {
@@ -465,5 +475,6 @@ fn state(tid: i32) -> io::Result<ThreadState> {
 fn cpu_numbers(set: &CpuSet) -> Vec<usize> {
     (0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
+        .take(set.count() as usize)
         .collect()
 }

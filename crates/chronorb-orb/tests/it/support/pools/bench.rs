@@ -227,9 +227,7 @@ impl Bench {
     pub(crate) fn threads(&self) -> Vec<ThreadInfo> {
         let pool = format!("{}:", self.pool.number());
         let id = format!(" {}", self.orb_id);
-        let mut threads = chronorb_rt::list();
-        threads.retain(|t| t.name.starts_with(&pool) && t.name.ends_with(&id));
-        threads
+        chronorb_rt::list_of(|name, _| name.starts_with(&pool) && name.ends_with(&id))
     }
 
     /// Waits until the pool has this many threads.
