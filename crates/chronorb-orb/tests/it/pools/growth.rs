@@ -6,6 +6,7 @@ use std::time::Duration;
 use chronorb_orb::{LaneSnapshot, Orb, ThreadCount, ThreadpoolStrategy};
 use chronorb_rt::Deadline;
 
+use crate::support::adapters::pause;
 use crate::support::{PATIENCE, add, nothing, orb_with, served_by};
 
 /// Returns a server whose default pool has so many threads, of which idle ones end soon or never.
@@ -35,7 +36,7 @@ fn until(server: &Orb, is_reached: impl Fn(&LaneSnapshot) -> bool) {
             "{} threads, {staying} stay",
             threads.len()
         );
-        std::thread::yield_now();
+        pause();
     }
 }
 

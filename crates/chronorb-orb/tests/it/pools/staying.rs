@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use crate::support::adapters::pause;
 use crate::support::{
     PATIENCE, ProbeSkeleton, ServedProbe, add, echo, nothing, orb_with, served_by,
 };
@@ -41,7 +42,7 @@ fn await_staying(server: &Orb, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while staying(server) != wanted {
         assert!(!deadline.has_passed(), "{} stay", staying(server));
-        std::thread::yield_now();
+        pause();
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crate::support::adapters::pause;
 use crate::support::{PATIENCE, ServedProbe, add, nothing, orb_with, served_by};
 
 fn server_with(time_out: Duration) -> Orb {
@@ -25,7 +26,7 @@ fn await_connections(s: &ServedProbe, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while connections(&s.server) != wanted {
         assert!(!deadline.has_passed(), "{}", connections(&s.server));
-        std::thread::yield_now();
+        pause();
     }
 }
 

@@ -13,6 +13,7 @@ use chronorb_orb::{
 };
 use chronorb_rt::{Deadline, thread_cpu_time};
 
+use crate::support::adapters::pause;
 use crate::support::{PATIENCE, ServedProbe, add, orb, orb_with, served_by};
 
 /// Returns a server that measures one request in so many.
@@ -38,7 +39,7 @@ fn measured(server: &Orb, name: &str, responses: u64) -> OperationSnapshot {
         if let Some(found) = found.filter(|found| sum(&found.response) == responses) {
             return found;
         }
-        std::thread::yield_now();
+        pause();
     }
 }
 

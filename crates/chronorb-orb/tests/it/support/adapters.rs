@@ -1,6 +1,6 @@
 //! Servants with results that a test chooses, and a server for them.
 
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -236,7 +236,7 @@ pub(crate) fn with_key(orb: &Orb, object: &Object, key: &[u8]) -> Object {
 }
 
 /// A connection for locate requests.
-pub(crate) struct Locator(TcpStream);
+pub(crate) struct Locator(BufReader<TcpStream>);
 
 impl Locator {
     /// Connects to the server of an object.
@@ -247,7 +247,7 @@ impl Locator {
         stream
             .set_read_timeout(Some(PATIENCE))
             .expect("it is not zero");
-        Self(stream)
+        Self(BufReader::new(stream))
     }
 
     /// Sends locate requests for these keys at once, and returns the answers in order.
@@ -265,7 +265,8 @@ impl Locator {
             finish_message(&mut frame);
             octets.extend_from_slice(frame.as_slice());
         }
-        self.0.write_all(&octets).expect("the server is there");
+        let stream = self.0.get_mut();
+        stream.write_all(&octets).expect("the server is there");
         // Threads of the server answer them in any order.
         let mut answers: Vec<_> = keys.iter().map(|_| self.receive()).collect();
         answers.sort_unstable_by_key(|answer| answer.request_id);
@@ -300,8 +301,13 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = chronorb_rt::Deadline::after(PATIENCE);
     while !is_so() {
         assert!(!deadline.has_passed(), "{what}");
-        std::thread::sleep(PAUSE);
+        pause();
     }
+}
+
+/// Leaves the processor to others between two looks at a condition.
+pub(crate) fn pause() {
+    std::thread::sleep(PAUSE);
 }
 
 /// A log of events in order.
