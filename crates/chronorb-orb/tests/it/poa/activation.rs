@@ -432,26 +432,23 @@ fn a_million_random_keys_lead_nowhere() {
                 let mut key = live[n % live.len()].clone();
                 let length = key.len();
                 let from = random.usize(..length);
-                key.truncate(from);
-                while key.len() < length {
-                    key.extend_from_slice(&random.u64(..).to_le_bytes());
-                }
-                key.truncate(length);
+                random.fill(&mut key[from..]);
                 key
             })
             .filter(|key| !live.contains(key))
             .collect();
         let found = locator.locate(&keys);
         for (key, status) in keys.iter().zip(found) {
+            if status == LocateStatus::UnknownObject {
+                continue;
+            }
             // With another hint, the key names the same object.
             let same = live.iter().any(|live| {
                 let hints = if live[3] == 3 { 4..12 } else { 20..28 };
                 key.len() == live.len()
                     && (0..key.len()).all(|i| hints.contains(&i) || key[i] == live[i])
             });
-            if !same {
-                assert_eq!(status, LocateStatus::UnknownObject, "{key:x?}");
-            }
+            assert!(same, "{status:?} for {key:x?}");
         }
     }
     assert_eq!(

@@ -204,7 +204,7 @@ fn storm(
             .map(|thread| {
                 let (change, alive) = (&change, &alive);
                 threads.spawn(move || {
-                    for n in 0..3_000 {
+                    for n in 0..1_500 {
                         change((n * 7 + thread * 3) % OBJECTS, alive);
                     }
                 })
@@ -216,7 +216,10 @@ fn storm(
                 while !over.load(Ordering::Relaxed) {
                     n = (n + 1) % OBJECTS;
                     let id = n.to_string();
-                    let Some(poa) = target() else { continue };
+                    let Some(poa) = target() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
                     let object = poa.create_reference_with_id(&id.as_str().into(), PROBE_ID);
                     let Ok(object) = object else { continue };
                     match ask(&object) {

@@ -52,6 +52,8 @@ pub(crate) fn raw_server(serve: impl Fn(Peer) + Clone + Send + 'static) -> RawSe
             let Ok(stream) = stream else { return };
             let patience = stream.set_read_timeout(Some(PATIENCE));
             patience.expect("a socket has a time-out");
+            // Of several replies in a row, the second would wait for a delayed acknowledgement.
+            stream.set_nodelay(true).expect("it is TCP");
             let number = count.fetch_add(1, Ordering::SeqCst);
             let serve = serve.clone();
             let peer = Peer {
