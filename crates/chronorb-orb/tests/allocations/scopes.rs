@@ -82,10 +82,10 @@ fn oneways_of_each_scope_allocate_nothing() {
                         }
                     };
                     // The first calls connect, and start threads.
-                    rounds(100);
+                    rounds(50);
                     let others = counts_of_others();
                     let own = ThreadCounts::of_this_thread();
-                    rounds(200);
+                    rounds(100);
                     let own = ThreadCounts::of_this_thread() - own;
                     let others = counts_of_others() - others;
                     let what = format!("{pool:?} {connection:?} {scope:?} {is_kept} {has_end}");
