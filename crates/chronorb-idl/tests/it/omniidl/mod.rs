@@ -1,8 +1,8 @@
 //! Comparison of chronorb's and omniidl's models of the same files: names, repository identifiers,
 //! types, values.
 //!
-//! omniidl prints its model by the back end `interop/omniidl/listing.py`, and reads many files in one
-//! run by `each.py`.
+//! omniidl prints its model by the back end `interop/omniidl/listing.py`, and reads many files in
+//! one run by `each.py`.
 
 mod listing;
 
