@@ -53,7 +53,7 @@ pub(crate) fn provide_all() -> Result<Vec<&'static str>, Failure> {
 /// Installs the standard library for a target, where rustup can. Returns whether it is there.
 ///
 /// # Errors
-/// It is not there, and `CHRONORB_PEERS=required` says that it must be.
+/// The installation failed, and `CHRONORB_PEERS=required` makes that a failure.
 fn provide(target: &str) -> Result<bool, Failure> {
     let is_there = || {
         ask("rustc", &["--print=target-libdir", "--target", target])
@@ -71,7 +71,7 @@ fn provide(target: &str) -> Result<bool, Failure> {
 /// Returns `None` where rustup cannot install it.
 ///
 /// # Errors
-/// It is not there, and `CHRONORB_PEERS=required` says that it must be.
+/// The installation failed, and `CHRONORB_PEERS=required` makes that a failure.
 pub(crate) fn oldest_rust() -> Result<Option<String>, Failure> {
     let manifest = packages::read(&root().join("Cargo.toml"))?;
     let version = packages::of_workspace(&manifest, "rust-version")?;

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_needs_once_has_no_record() {
+    fn set_up_has_no_record() {
         let fresh = run(2.0, &[("clippy", 200.0), ("downloads", 500.0)]);
         assert_eq!(record().excesses(&fresh), Vec::<String>::new());
         assert!(!Record::from_run(&fresh).steps.contains_key("downloads"));
