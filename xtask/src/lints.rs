@@ -34,14 +34,16 @@ pub(crate) fn check_features(package: &str, features: &str) -> Result<(), Failur
         "--no-default-features",
     ];
     let selected = [&package, "--features", features];
-    let output = run::cargo_output(&[&check[..], &selected].concat(), &[])?;
+    // A check that fails has its messages in the failure.
+    let checked = run::cargo_output(&[&check[..], &selected].concat(), &[]);
+    let output = checked.as_ref().unwrap_or_else(|Failure(text)| text);
     let messages = output.lines().filter_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(line.get("message")?.get("rendered")?.as_str()?.to_owned())
     });
     let messages: Vec<String> = messages.collect();
     if messages.is_empty() {
-        return Ok(());
+        return checked.map(drop);
     }
     Err(Failure(format!(
         "with {features:?} alone:\n{}",

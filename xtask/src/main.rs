@@ -52,6 +52,7 @@ Commands:
           the targets; --target NAME, any number of times, all by default; --jobs N; --keep puts the
           smallest inputs that reach the same code into fuzz/corpus; --minimise does that alone,
           without a run; --json
+  replay  the corpora without the fuzzer, with five times as many generated inputs as `test` has
   check   formatting, tidiness, clippy, documentation, packages, each feature alone, other targets,
           the size of the minimal server, and the instructions of a call, as the project's CI does
   targets `cargo check` for aarch64, for musl, and for 32-bit ARM (rustup installs their libraries)
@@ -99,9 +100,9 @@ Commands:
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
           formatting, clippy and tests; and the tests of examples/serial-line
-  nightly what is too dear for each change: tsan, asan, rio-streams, package, integrations and deny,
-          with a table of their times and outcomes at the end; fails if one fails. Options: names
-          of jobs, all by default
+  nightly what is too dear for each change: tsan, asan, replay, rio-streams, package, integrations
+          and deny, with a table of their times and outcomes at the end; fails if one fails.
+          Options: names of jobs, all by default
   peers   install the other ORBs and tools that tests use
 ";
 
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
         ["arrows", ref options @ ..] => arrows::arrows(options),
         ["asan"] => asan::asan(),
         ["fuzz", ref options @ ..] => fuzz::fuzz(options),
+        ["replay"] => fuzz::replay(),
         ["check"] => check(),
         ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{self, Failure};
-use crate::{asan, deny, packages, tsan};
+use crate::{asan, deny, fuzz, packages, tsan};
 
 /// A job, by the name of its command.
 type Job = (&'static str, fn() -> Result<(), Failure>);
@@ -12,6 +12,7 @@ type Job = (&'static str, fn() -> Result<(), Failure>);
 const JOBS: &[Job] = &[
     ("tsan", tsan::tsan),
     ("asan", asan::asan),
+    ("replay", fuzz::replay),
     ("rio-streams", crate::rio_streams),
     ("package", packages::package),
     ("integrations", crate::integrations),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::peers;
-use crate::run::{Failure, root};
+use crate::run::{Failure, cargo, root};
 
 use build::Purpose;
 pub(crate) use build::as_compiler;
@@ -59,6 +59,13 @@ pub(crate) fn replay_environment() -> Result<Vec<(&'static str, String)>, Failur
     }
     let program = build::omniorb()?.display().to_string();
     Ok(vec![(build::OMNIORB_PROGRAM, program)])
+}
+
+/// Replays the corpora with five times as many generated inputs as the workspace's tests have.
+pub(crate) fn replay() -> Result<(), Failure> {
+    let mut environment = replay_environment()?;
+    environment.push(("CHRONORB_FUZZ_INPUTS", "5".to_owned()));
+    cargo(&["test", "--package=chronorb-fuzz"], &environment)
 }
 
 /// Runs fuzz targets, and reports what each has done.
