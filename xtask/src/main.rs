@@ -73,7 +73,7 @@ Commands:
   rio-streams
           a GiB each way through each kind of class of the real-time I/O subsystem, with lost,
           overtaken, duplicated and changed frames: over a wire in memory, and as root over each
-          driver. `cargo test` does the same with 16 MiB
+          driver. `cargo test` does the same with 4 MiB
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos

@@ -1,7 +1,7 @@
 //! Long streams arrive unchanged, through each kind of class and in both directions, though frames
 //! are lost, reordered, duplicated and corrupted.
 //!
-//! A stream has 16 MiB, or the size in `CHRONORB_RIO_MIB`; `cargo xtask rio-streams` sets it to
+//! A stream has 4 MiB, or the size in `CHRONORB_RIO_MIB`; `cargo xtask rio-streams` sets it to
 //! 1024.
 
 use crate::class::{ClassId, Rule, Unknown};
@@ -23,7 +23,7 @@ const FAULTS: Faults = Faults {
     loss: 0.005,
     duplication: 0.005,
     reordering: 0.01,
-    corruption: 0.001,
+    corruption: 0.005,
     delay: Duration::ZERO,
     rate: 0,
 };
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn size() -> u64 {
     let mebibytes = match std::env::var("CHRONORB_RIO_MIB") {
         Ok(text) => text.parse().expect("CHRONORB_RIO_MIB is a number"),
-        Err(_) => 16,
+        Err(_) => 4,
     };
     mebibytes << 20
 }
