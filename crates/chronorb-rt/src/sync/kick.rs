@@ -94,6 +94,8 @@ impl Kick {
 /// An event that is there comes before a kick, which then ends the next wait; a wait of
 /// [`Duration::ZERO`] takes no kick.
 ///
+/// Where `epoll_pwait2` is missing, as under an emulator, the time is rounded up to milliseconds.
+///
 /// # Errors
 /// Where `set` is not an epoll set.
 pub fn epoll_wait_or_kick(

@@ -208,7 +208,7 @@ pub(crate) fn epoll_wait(
 ) -> Result<Option<(u32, u64)>, Errno> {
     let mut event = libc::epoll_event { events: 0, u64: 0 };
     // The kernel's own type of a time: two numbers of 64 bits on every machine.
-    let time_out = time_out.map(|time_out| {
+    let time = time_out.map(|time_out| {
         let seconds = i64::try_from(time_out.as_secs()).unwrap_or(i64::MAX);
         [seconds, time_out.subsec_nanos().into()]
     });
@@ -220,7 +220,37 @@ pub(crate) fn epoll_wait(
             set.as_raw_fd(),
             &raw mut event,
             1,
-            time_out.as_ref().map_or(ptr::null(), ptr::from_ref),
+            time.as_ref().map_or(ptr::null(), ptr::from_ref),
+            mask.map_or(ptr::null(), ptr::from_ref),
+            KERNEL_SIGNAL_SET,
+        )
+    });
+    match events {
+        // Emulators and sandboxes lack calls that the kernel has.
+        Err(Errno::NOSYS) => epoll_wait_in_milliseconds(set, time_out, mask),
+        events => Ok((events? > 0).then_some((event.events, event.u64))),
+    }
+}
+
+/// Waits as [`epoll_wait`] does, by the older system call. The time is rounded up.
+#[cold]
+fn epoll_wait_in_milliseconds(
+    set: BorrowedFd<'_>,
+    time_out: Option<Duration>,
+    mask: Option<&libc::sigset_t>,
+) -> Result<Option<(u32, u64)>, Errno> {
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    let time_out = time_out.map_or(-1, |time_out| {
+        c_int::try_from(time_out.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX)
+    });
+    // SAFETY: as for `epoll_wait`; the time is a number.
+    let events = check(unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait,
+            set.as_raw_fd(),
+            &raw mut event,
+            1,
+            time_out,
             mask.map_or(ptr::null(), ptr::from_ref),
             KERNEL_SIGNAL_SET,
         )
@@ -253,5 +283,31 @@ pub(crate) fn set_allocator_thresholds(mapped: c_int, kept: c_int) {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, mapped);
         libc::mallopt(libc::M_TRIM_THRESHOLD, kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::event::epoll::{CreateFlags, EventData, EventFlags, add, create};
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+
+    #[test]
+    fn both_calls_wait_alike() {
+        let set = create(CreateFlags::CLOEXEC).unwrap();
+        let readable = eventfd(1, EventfdFlags::CLOEXEC).unwrap();
+        let a_moment = Some(Duration::from_nanos(1));
+        for wait in [epoll_wait, epoll_wait_in_milliseconds] {
+            assert_eq!(wait(set.as_fd(), a_moment, None), Ok(None));
+            assert_eq!(wait(readable.as_fd(), a_moment, None), Err(Errno::INVAL));
+        }
+        add(&set, &readable, EventData::new_u64(7), EventFlags::IN).unwrap();
+        for wait in [epoll_wait, epoll_wait_in_milliseconds] {
+            let event = Some((EventFlags::IN.bits(), 7));
+            assert_eq!(wait(set.as_fd(), None, None), Ok(event));
+        }
     }
 }
