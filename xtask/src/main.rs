@@ -1,5 +1,6 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
+mod arm;
 mod arrows;
 mod asan;
 mod calls;
@@ -56,6 +57,11 @@ Commands:
   check   formatting, tidiness, clippy, documentation, packages, each feature alone, other targets,
           the size of the minimal server, and the instructions of a call, as the project's CI does
   targets `cargo check` for aarch64, for musl, and for 32-bit ARM (rustup installs their libraries)
+  arm     the tests of the runtime, the transports, the ORB and the quoter for aarch64 under
+          qemu-user, with the features that the quoter needs, fewer cases of properties and steps of
+          models, and calls to and from omniORB on this machine. Installs the emulator and the C
+          compiler (apt-get, as root). Ends with the names of the tests that it leaves out, the
+          reasons, and its time
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file;
           --features NAME… says by how much each feature of chronorb alone makes it larger
@@ -125,6 +131,7 @@ fn main() -> ExitCode {
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["targets"] => targets::targets(),
+        ["arm"] => arm::arm(),
         ["deny", ref options @ ..] => deny::deny(options),
         ["integrations"] => integrations(),
         ["nightly", ref names @ ..] => nightly::nightly(names),

@@ -94,6 +94,25 @@ pub(crate) fn are_required() -> bool {
     std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required")
 }
 
+/// Installs the packages that a job cannot do without.
+///
+/// # Errors
+/// They are missing, and cannot be installed.
+pub(crate) fn install_all(packages: &[&str]) -> Result<(), Failure> {
+    let is_missing = |package: &&str| !is_installed(package);
+    let missing: Vec<&str> = packages.iter().copied().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if can_install() {
+        return install(&missing);
+    }
+    let missing = missing.join(" ");
+    Err(Failure(format!(
+        "packages are missing: apt-get install {missing}"
+    )))
+}
+
 /// Whether programs with omniORB can be built.
 pub(crate) fn has_omniorb() -> bool {
     ["g++", "make", "omniidl", "libomniorb4-dev"]

@@ -54,7 +54,7 @@ pub(crate) fn provide_all() -> Result<Vec<&'static str>, Failure> {
 ///
 /// # Errors
 /// The installation failed, and `CHRONORB_PEERS=required` makes that a failure.
-fn provide(target: &str) -> Result<bool, Failure> {
+pub(crate) fn provide(target: &str) -> Result<bool, Failure> {
     let is_there = || {
         ask("rustc", &["--print=target-libdir", "--target", target])
             .is_some_and(|folder| Path::new(&folder).is_dir())

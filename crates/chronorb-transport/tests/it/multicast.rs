@@ -270,7 +270,7 @@ fn when_the_connection_is_over_there_is_another_one() -> io::Result<()> {
 }
 
 #[test]
-fn shutdown_wakes_who_waits() {
+fn a_shutdown_ends_the_wait() {
     let transport = transport("");
     let acceptor = listen(&transport, GROUP, port());
     let listener = accept(&*acceptor);
