@@ -410,4 +410,4 @@ fn the_setting_alone_gives_a_program_lines_on_standard_error() {
     assert!(lines.iter().all(|line| line.contains("WARN")), "{lines:?}");
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);

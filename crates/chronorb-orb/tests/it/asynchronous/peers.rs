@@ -3,14 +3,14 @@
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, SystemExceptionKind, minor};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::support::asynchronous::{Alarm, Inbox, WAYS, begin_add, block_on, poll_once};
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, RawServer, forward, object_at, raw_server, reply,
 };
 use crate::support::strategies::STRATEGIES;
-use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with};
+use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with, with_short_timeout};
 
 /// Returns a client, and an object at a server on a bare socket.
 fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
@@ -19,9 +19,6 @@ fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
     let object = object_at(&orb, server.address);
     (orb, object)
 }
-
-/// Long enough to send a request on a loaded machine.
-const SHORT: Duration = Duration::from_millis(300);
 
 #[test]
 fn replies_come_in_any_order() {
@@ -99,9 +96,8 @@ fn a_call_whose_time_is_over_ends_alone() {
             // The connection is there, and does not count.
             let first = begin_add(&object, 5, 6).expect("it begins");
             assert_eq!(take(first), Ok(11));
-            let hasty = object.with_timeout(SHORT);
-            let pending = begin_add(&hasty, 1, 2).expect("it begins");
-            let exception = take(pending).expect_err("nothing comes in time");
+            let late = with_short_timeout(&object, |hasty| take(begin_add(hasty, 1, 2)?));
+            let exception = late.expect_err("nothing comes in time");
             assert_eq!(exception.minor, minor::TIMEOUT_REPLY_END);
             assert_eq!(exception.completed, CompletionStatus::Maybe);
             let next = begin_add(&object, 3, 4).expect("it begins");
@@ -120,12 +116,13 @@ fn a_short_call_ends_in_time_although_a_longer_one_is_attended() {
         let (long, short) = (Inbox::new(), Inbox::new());
         let pending = begin_add(&object, 1, 2).expect("it begins");
         pending.on_reply(long.handler()).expect("there is a thread");
-        let hasty = object.with_timeout(SHORT);
-        let pending = begin_add(&hasty, 1, 2).expect("it begins");
-        pending
-            .on_reply(short.handler())
-            .expect("there is a thread");
-        let [late] = short.take(1).try_into().expect("it is one");
+        let late = with_short_timeout(&object, |hasty| {
+            let pending = begin_add(hasty, 1, 2)?;
+            let handled = pending.on_reply(short.handler());
+            handled.expect("there is a thread");
+            let [late] = short.take(1).try_into().expect("it is one");
+            late
+        });
         let expected = (SystemExceptionKind::Timeout, CompletionStatus::Maybe);
         assert_eq!(kind_and_completion(late), expected);
         assert!(long.take(0).is_empty());

@@ -196,15 +196,12 @@ fn a_look_at_a_long_reply_returns_although_more_of_it_comes() {
 mod flooded {
     use std::net::{SocketAddr, UdpSocket};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use chronorb_giop::{IiopProfile, Ior, TAG_DIOP, TaggedProfile, Version};
     use chronorb_rt::Deadline;
 
     use super::*;
-    use crate::support::PATIENCE;
-
-    const SHORT: Duration = Duration::from_millis(150);
+    use crate::support::{PATIENCE, with_short_timeout};
 
     struct Flood {
         address: SocketAddr,
@@ -280,8 +277,8 @@ mod flooded {
                 eprintln!("{strategy:?}, one that {way}");
                 let flood = Flood::start();
                 let orb = orb_with(|config| config.client_connection = strategy);
-                let object = flood.object(&orb).with_timeout(SHORT);
-                let result = take(begin_add(&object, 1, 2).expect("it begins"));
+                let call = |hasty: &Object| take(begin_add(hasty, 1, 2)?);
+                let result = with_short_timeout(&flood.object(&orb), call);
                 assert!(
                     flood.end(),
                     "it ends with its deadline and not with the flood"

@@ -4,7 +4,6 @@ use chronorb_giop::contexts;
 use chronorb_orb::SystemExceptionKind::{CommFailure, Timeout};
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig};
 use chronorb_rt::Deadline;
-use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,7 +14,10 @@ use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, fragments, object_at, raw_server, reply,
 };
 use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
-use crate::support::{Latch, PATIENCE, add, echo, kind_and_completion, orb_with, served};
+use crate::support::{
+    Latch, PATIENCE, add, echo, full_listener, kind_and_completion, orb_with, served,
+    with_longer_times, with_short_timeout,
+};
 
 const THREADS: usize = 6;
 const A_MOMENT: Duration = Duration::from_millis(60);
@@ -181,11 +183,9 @@ fn one_who_gives_up_does_the_others_no_harm() {
         in_threads(THREADS, |n| {
             match n {
                 0 => {
-                    let hasty = object.with_timeout(A_MOMENT * 5);
-                    assert_eq!(
-                        kind_and_completion(add(&hasty, 0, 1)),
-                        (Timeout, CompletionStatus::Maybe)
-                    );
+                    let late = with_short_timeout(&object, |hasty| add(hasty, 0, 1));
+                    let expected = (Timeout, CompletionStatus::Maybe);
+                    assert_eq!(kind_and_completion(late), expected);
                     // The late reply is skipped.
                     assert_eq!(add(&object, 5, 1), Ok(6));
                 }
@@ -204,30 +204,42 @@ fn one_who_gives_up_does_the_others_no_harm() {
 #[test]
 fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
     for strategy in SHARED {
-        let sent = Arc::new(Latch::default());
-        let came = sent.clone();
-        let server = raw_server(move |mut peer: Peer| {
-            let first = peer.request().expect("that of the hasty one");
-            came.set(1);
-            let second = peer.request().expect("that of the patient one");
-            // A part of a reply, and the rest after the reading thread has timed out.
-            let (id, (a, b)) = second;
-            let octets = reply(id, a + b);
-            peer.send(&octets[..17]);
-            assert_eq!(peer.message(), Some(Message::Cancel { id: first.0 }));
-            peer.send(&octets[17..]);
-            peer.until_the_end();
-        });
-        let object = object_at(&client(strategy), server.address);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let hasty = object.with_timeout(A_MOMENT * 33);
-                assert_eq!(kind_and_completion(add(&hasty, 1, 1)).0, Timeout);
+        // On a busy machine the hasty one may give up before the patient one begins.
+        with_longer_times(A_MOMENT * 4, |time| {
+            let (sent, is_split) = (Arc::new(Latch::default()), Arc::new(AtomicBool::new(false)));
+            let (came, splits) = (sent.clone(), is_split.clone());
+            let server = raw_server(move |mut peer: Peer| {
+                let first = peer.request().expect("a request comes");
+                came.set(1);
+                if first.1 == (20, 3) {
+                    return peer.answer(first);
+                }
+                let second = peer.message();
+                let Some(Message::Request { id, arguments }) = second else {
+                    return;
+                };
+                // A part of a reply, and the rest after the reading thread has timed out.
+                let octets = reply(id, arguments.0 + arguments.1);
+                splits.store(true, Ordering::SeqCst);
+                peer.send(&octets[..17]);
+                assert_eq!(peer.message(), Some(Message::Cancel { id: first.0 }));
+                peer.send(&octets[17..]);
+                peer.until_the_end();
             });
-            sent.reach(1);
-            assert_eq!(add(&object, 20, 3), Ok(23));
+            let object = object_at(&client(strategy), server.address);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let hasty = object.with_timeout(time);
+                    assert_eq!(kind_and_completion(add(&hasty, 1, 1)).0, Timeout);
+                    sent.set(1);
+                });
+                sent.reach(1);
+                assert_eq!(add(&object, 20, 3), Ok(23));
+            });
+            is_split
+                .load(Ordering::SeqCst)
+                .then(|| assert_eq!(server.connections(), 1, "{strategy:?}"))
         });
-        assert_eq!(server.connections(), 1, "{strategy:?}");
     }
 }
 
@@ -235,10 +247,11 @@ fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
 fn silence_is_a_timeout_for_everybody() {
     for strategy in STRATEGIES {
         let server = raw_server(Peer::until_the_end);
-        let object = object_at(&client(strategy), server.address).with_timeout(A_MOMENT * 5);
+        let object = object_at(&client(strategy), server.address);
         in_threads(THREADS, |n| {
+            let late = with_short_timeout(&object, |hasty| add(hasty, n, n));
             assert_eq!(
-                kind_and_completion(add(&object, n, n)),
+                kind_and_completion(late),
                 (Timeout, CompletionStatus::Maybe),
                 "{strategy:?}"
             );
@@ -392,14 +405,8 @@ fn threads_that_connect_at_once_make_one_connection() {
 #[test]
 fn no_thread_waits_longer_than_its_time_for_a_connection_that_another_makes() {
     for strategy in STRATEGIES {
-        // Its backlog is full: connection attempts get no answer.
-        let full = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        rustix::net::listen(&full, 0).expect("it listens already");
+        let (full, _filler) = full_listener();
         let address = full.local_addr().expect("it is bound");
-        let mut taken = Vec::new();
-        while let Ok(stream) = TcpStream::connect_timeout(&address, A_MOMENT) {
-            taken.push(stream);
-        }
         let object = object_at(&client(strategy), address).with_timeout(A_MOMENT);
         in_threads(THREADS, |n| {
             assert_eq!(

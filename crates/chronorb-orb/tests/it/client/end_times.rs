@@ -6,7 +6,6 @@ use chronorb_orb::rtcorba::{ClientPolicy, SetOverride};
 use chronorb_orb::{
     Collocation, CompletionStatus, Object, Operation, SystemException, SystemExceptionKind, minor,
 };
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime};
@@ -15,7 +14,8 @@ use crate::support::asynchronous::begin_add;
 use crate::support::raw_server::{object_at, raw_server};
 use crate::support::strategies::STRATEGIES;
 use crate::support::{
-    Latch, PATIENCE, add, kind_and_completion, nothing, orb, orb_with, served, served_by,
+    Latch, PATIENCE, add, full_listener, kind_and_completion, nothing, orb, orb_with, served,
+    served_by,
 };
 
 const REQUEST_LATE: SystemException =
@@ -215,17 +215,13 @@ fn sending_ends_at_the_end_of_the_request() {
 /// Nothing answers: the listener has no room for another connection.
 #[test]
 fn an_attempt_to_connect_ends_in_its_own_time() {
-    let full = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let (full, _filler) = full_listener();
     let address = full.local_addr().expect("it is bound");
-    rustix::net::listen(&full, 0).expect("it listens already");
-    let moment = Duration::from_millis(100);
-    let connect = || TcpStream::connect_timeout(&address, moment);
-    let fillers: Vec<_> = std::iter::from_fn(|| connect().ok()).collect();
     let client = orb();
     let object = object_at(&client, address);
+    let moment = Duration::from_millis(100);
     let object = with(&object, ClientPolicy::ConnectTimeout(moment));
     let result = add(&object, 1, 2);
     let expected = (SystemExceptionKind::Transient, CompletionStatus::No);
     assert_eq!(kind_and_completion(result), expected);
-    drop(fillers);
 }

@@ -9,8 +9,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::support::raw_server::{CLOSE_CONNECTION, object_at, reply};
-use crate::support::{add, kind_and_completion, orb, orb_with, served};
+use crate::support::raw_server::{
+    CLOSE_CONNECTION, Peer, object_at, raw_server, reply, wide_reply,
+};
+use crate::support::{add, kind_and_completion, orb, orb_with, served, with_short_timeout};
 
 /// Returns a server that handles its connections, one after the other, by these scripts.
 fn scripted<const N: usize>(scripts: [fn(TcpStream); N]) -> SocketAddr {
@@ -40,9 +42,6 @@ fn answer_once(mut stream: TcpStream) {
         .write_all(&reply(id, 7))
         .expect("the client is there");
 }
-
-/// Long enough to send a request on a loaded machine.
-const SHORT: Duration = Duration::from_millis(500);
 
 #[test]
 fn nobody_there_is_transient_and_not_completed() {
@@ -84,13 +83,9 @@ fn a_reply_cut_short_is_comm_failure() {
 
 #[test]
 fn a_server_that_never_answers_is_timeout() {
-    let address = scripted([|mut stream| {
-        read_request(&mut stream);
-        // Until the client gives up.
-        let _ = stream.read(&mut [0; 16]);
-    }]);
-    let object = object_at(&orb(), address).with_timeout(SHORT);
-    let result = add(&object, 1, 1);
+    let server = raw_server(Peer::until_the_end);
+    let object = object_at(&orb(), server.address);
+    let result = with_short_timeout(&object, |hasty| add(hasty, 1, 1));
     assert_eq!(
         kind_and_completion(result),
         (Timeout, CompletionStatus::Maybe)
@@ -99,17 +94,20 @@ fn a_server_that_never_answers_is_timeout() {
 
 #[test]
 fn a_server_that_drips_its_reply_is_timeout_all_the_same() {
-    let address = scripted([|mut stream| {
-        let id = read_request(&mut stream);
-        for octet in reply(id, 7) {
-            if stream.write_all(&[octet]).is_err() {
+    let server = raw_server(|mut peer: Peer| {
+        let Some((id, _)) = peer.request() else {
+            return;
+        };
+        // It would take longer than any time-out.
+        for octet in wide_reply(id, 7, 1 << 20) {
+            if peer.stream.write_all(&[octet]).is_err() {
                 return;
             }
-            std::thread::park_timeout(SHORT / 10);
+            std::thread::park_timeout(Duration::from_millis(5));
         }
-    }]);
-    let object = object_at(&orb(), address).with_timeout(SHORT);
-    let result = add(&object, 1, 1);
+    });
+    let object = object_at(&orb(), server.address);
+    let result = with_short_timeout(&object, |hasty| add(hasty, 1, 1));
     assert_eq!(
         kind_and_completion(result),
         (Timeout, CompletionStatus::Maybe)
@@ -118,18 +116,19 @@ fn a_server_that_drips_its_reply_is_timeout_all_the_same() {
 
 #[test]
 fn after_a_timeout_the_next_call_has_a_fresh_connection() {
-    let address = scripted([
-        |mut stream: TcpStream| {
-            read_request(&mut stream);
-            let _ = stream.read(&mut [0; 16]);
-        },
-        answer_once,
-    ]);
+    let server = raw_server(|mut peer: Peer| match peer.number {
+        0 => {
+            peer.request();
+            // Until the client ends the connection.
+            peer.until_the_end();
+        }
+        _ => peer.answer_all(),
+    });
     let orb = orb();
-    let object = object_at(&orb, address);
-    let hasty = object.with_timeout(SHORT);
-    assert_eq!(kind_and_completion(add(&hasty, 1, 1)).0, Timeout);
-    assert_eq!(add(&object, 1, 1), Ok(7));
+    let object = object_at(&orb, server.address);
+    let late = with_short_timeout(&object, |hasty| add(hasty, 1, 1));
+    assert_eq!(kind_and_completion(late).0, Timeout);
+    assert_eq!(add(&object, 1, 1), Ok(2));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::raw_server::{Message, Peer, RawServer, object_at, raw_server};
 use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
-use crate::support::{Latch, add, orb_with, served};
+use crate::support::{Latch, add, orb_with, served, with_longer_times, with_short_timeout};
 
 fn client_with(strategy: ConnectionStrategy, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     orb_with(|config| {
@@ -301,8 +301,7 @@ fn private_connections_and_bands_hold_for_shared_connections_too() {
 
 #[test]
 fn a_call_that_takes_longer_than_the_idle_time_out_is_no_idleness() {
-    let time_out = Duration::from_secs(1);
-    let call = |strategy| {
+    let stays = |strategy, time_out| {
         let client = client_with(strategy, |config| {
             config.client_idle_timeout = Some(time_out)
         });
@@ -316,11 +315,15 @@ fn a_call_that_takes_longer_than_the_idle_time_out_is_no_idleness() {
         for _ in 0..2 {
             assert_eq!(add(&object, 1, 2), Ok(3));
         }
-        assert_eq!(server.connections(), 1, "{strategy:?}");
+        server.connections() == 1
     };
     std::thread::scope(|scope| {
         for strategy in STRATEGIES {
-            scope.spawn(move || call(strategy));
+            scope.spawn(move || {
+                // On a busy machine the time may also be over between the calls.
+                let first = Duration::from_millis(100);
+                with_longer_times(first, |time_out| stays(strategy, time_out).then_some(()));
+            });
         }
     });
 }
@@ -371,8 +374,8 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
         });
         let object = keeps_its_connection(&object_at(&client, server.address));
         assert_eq!(add(&object, 1, 2), Ok(3));
-        let hasty = object.with_timeout(Duration::from_millis(50));
-        let hasty = add(&hasty, 1, 2).expect_err("no answer comes in time");
+        let hasty = with_short_timeout(&object, |hasty| add(hasty, 1, 2));
+        let hasty = hasty.expect_err("no answer comes in time");
         assert_eq!(hasty.kind, Timeout, "{strategy:?}");
         late.reach(1);
         // A thread that makes a new connection checks which ones have ended.

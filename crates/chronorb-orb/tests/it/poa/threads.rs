@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::support::Latch;
 use crate::support::adapters::{
     Log, MANAGER, NON_RETAIN, Site, USER, ask, ask_for, kind, named, omg, site, site_with, teller,
     told, until, waiter_if_asked,
 };
+use crate::support::{Latch, PATIENCE};
 
 const SINGLE: Policy = Policy::Thread(ThreadModel::SingleThread);
 const MAIN: Policy = Policy::Thread(ThreadModel::MainThread);
@@ -123,7 +123,7 @@ impl ServantLocator for Careless {
 #[test]
 fn servant_managers_of_a_single_threaded_adapter_are_called_one_at_a_time_too() {
     // In a deadlock of two objects, the request is refused after this time.
-    let s = site_with(|config| config.hold_timeout = Duration::from_secs(5));
+    let s = site_with(|config| config.hold_timeout = PATIENCE);
     let activating = s.poa("activating", &[SINGLE, MANAGER, USER]);
     activating
         .set_servant_activator(Careless(Arc::default()))

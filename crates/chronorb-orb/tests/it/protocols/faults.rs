@@ -8,7 +8,9 @@ use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig,
 use std::time::Duration;
 
 use crate::support::strategies::STRATEGIES;
-use crate::support::{ServedProbe, add, echo, kind_and_completion, orb_with, served, served_by};
+use crate::support::{
+    ServedProbe, add, echo, kind_and_completion, orb_with, served, served_by, with_short_timeout,
+};
 
 fn plans(text: &str) -> Option<FaultPlans> {
     Some(FaultPlans::parse(text).expect("plans"))
@@ -34,11 +36,18 @@ fn call(
     faults: &str,
     strategy: ConnectionStrategy,
 ) -> Result<i32, SystemException> {
-    let client = disturbed(faults, |config| {
-        config.client_connection = strategy;
-        config.request_timeout = Duration::from_millis(300);
-    });
-    let result = add(&seen_by(&client, s), 30, 12);
+    call_by(s, faults, strategy, |object| add(object, 30, 12))
+}
+
+/// Returns the result of the calls of such a client.
+fn call_by(
+    s: &ServedProbe,
+    faults: &str,
+    strategy: ConnectionStrategy,
+    call: impl FnOnce(&Object) -> Result<i32, SystemException>,
+) -> Result<i32, SystemException> {
+    let client = disturbed(faults, |config| config.client_connection = strategy);
+    let result = call(&seen_by(&client, s));
     client.shutdown(false).expect("it ends");
     result
 }
@@ -113,7 +122,9 @@ fn silence_is_timeout_and_may_be_completed() {
     let s = served();
     for faults in ["in.stall=1", "out.stall=1"] {
         for strategy in STRATEGIES {
-            let result = call(&s, faults, strategy);
+            let result = call_by(&s, faults, strategy, |object| {
+                with_short_timeout(object, |hasty| add(hasty, 30, 12))
+            });
             let expected = (Timeout, CompletionStatus::Maybe);
             assert_eq!(
                 kind_and_completion(result),

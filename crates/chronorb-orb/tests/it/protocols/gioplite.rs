@@ -17,7 +17,6 @@ use chronorb_rt::Deadline;
 use chronorb_transport::parse_endpoints;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use MessageType::{CloseConnection, MessageError, Request};
 
@@ -27,7 +26,7 @@ use crate::support::relay::{Relay, messages};
 use crate::support::strategies::{SHARED, STRATEGIES};
 use crate::support::{
     PATIENCE, PROBE_ID, ProbeSkeleton, REFUSED_ID, ServedProbe, add, call, echo,
-    kind_and_completion, nothing, orb_with, served_by,
+    kind_and_completion, nothing, orb_with, served_by, with_short_timeout,
 };
 
 fn server(lite: bool) -> ServedProbe {
@@ -336,9 +335,8 @@ fn a_call_whose_time_is_over_says_so() {
         let text = s.server.object_to_string(&s.object);
         let object = client.string_to_object(&text).expect("it reads");
         assert_eq!(add(&object, 1, 2), Ok(3));
-        // It is sent by then.
-        let hasty = object.with_timeout(Duration::from_millis(500));
-        let late = kind_and_completion(nothing(&hasty, "wait"));
+        let late = with_short_timeout(&object, |hasty| nothing(hasty, "wait"));
+        let late = kind_and_completion(late);
         assert_eq!(late, (Timeout, CompletionStatus::Maybe), "{strategy:?}");
         s.probe.gate.set(2);
         assert_eq!(add(&object, 2, 2), Ok(4), "{strategy:?}");
@@ -431,8 +429,7 @@ fn an_agreement_of_another_kind_is_none() {
         let object = object_at(&client, relay.address);
         assert_eq!(add(&object, 1, 2), Ok(3));
         // There is no answer to this one.
-        let hasty = object.with_timeout(Duration::from_millis(50));
-        kind_and_completion(add(&hasty, 1, 2));
+        kind_and_completion(with_short_timeout(&object, |hasty| add(hasty, 1, 2)));
         let sent = || protocols(&relay.records()[0].to_server);
         let deadline = Deadline::after(PATIENCE);
         while sent().len() < 2 && !deadline.has_passed() {

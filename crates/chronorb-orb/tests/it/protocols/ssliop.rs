@@ -27,7 +27,9 @@ use tempfile::TempDir;
 use crate::certificates::Authority;
 use crate::support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, laned_by};
 use crate::support::strategies::SHARED;
-use crate::support::{Probe, ProbeSkeleton, ServedProbe, add, echo, orb, orb_with, priority};
+use crate::support::{
+    Probe, ProbeSkeleton, ServedProbe, add, echo, orb, orb_with, priority, with_longer_times,
+};
 
 /// An authority, and the settings of a server at 127.0.0.1.
 pub(super) struct Place {
@@ -430,43 +432,49 @@ fn connections_that_threads_share_carry_tls_as_well() {
 #[test]
 fn who_connects_and_does_not_speak_is_sent_away() {
     let place = Place::new();
-    let server = orb_with(|config| {
-        config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
-        config.ssl = place.server.clone();
-        // The handshake must be over by then.
-        config.input_timeout = Duration::from_secs(2);
+    with_longer_times(HANDSHAKE, |time_out| {
+        let server = orb_with(|config| {
+            config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
+            config.ssl = place.server.clone();
+            config.input_timeout = time_out;
+        });
+        let s = served(server, client(&place.anonymous()));
+        let address = ("127.0.0.1", ssl(&s.object).port);
+        let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address)).collect();
+        add(&s.object, 1, 1).ok()?;
+        for peer in silent {
+            let mut peer = peer.expect("it listens");
+            assert_eq!(peer.read(&mut [0]).unwrap_or(0), 0, "the end");
+        }
+        add(&s.object, 1, 1).ok()
     });
-    let s = served(server, client(&place.anonymous()));
-    let address = ("127.0.0.1", ssl(&s.object).port);
-    let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address)).collect();
-    assert_eq!(add(&s.object, 1, 1), Ok(2));
-    for peer in silent {
-        let mut peer = peer.expect("it listens");
-        assert_eq!(peer.read(&mut [0]).unwrap_or(0), 0, "the end");
-    }
-    assert_eq!(add(&s.object, 1, 1), Ok(2));
 }
+
+/// A time by which handshakes usually end.
+const HANDSHAKE: Duration = Duration::from_millis(500);
 
 #[test]
 fn who_connects_and_does_not_speak_has_no_thread_for_good() {
     let place = Place::new();
-    let server = orb_with(|config| {
-        config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
-        config.ssl = place.server.clone();
-        config.input_timeout = Duration::from_secs(2);
-        config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection;
+    with_longer_times(HANDSHAKE, |time_out| {
+        let server = orb_with(|config| {
+            config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
+            config.ssl = place.server.clone();
+            config.input_timeout = time_out;
+            config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection;
+        });
+        let s = served(server, client(&place.anonymous()));
+        let address = ("127.0.0.1", ssl(&s.object).port);
+        let mut silent = TcpStream::connect(address).expect("it listens");
+        let patience = Some(crate::support::PATIENCE);
+        silent.set_read_timeout(patience).expect("it is open");
+        add(&s.object, 1, 1).ok()?;
+        assert_eq!(silent.read(&mut [0]).ok(), Some(0), "the end");
+        // A peer that has sent a request may be silent for longer.
+        add(&s.object, 1, 1).ok()?;
+        let pools = s.server.snapshot().pools;
+        (pools[0].lanes[0].accepted == 2).then_some(())
     });
-    let s = served(server, client(&place.anonymous()));
-    let address = ("127.0.0.1", ssl(&s.object).port);
-    let mut silent = TcpStream::connect(address).expect("it listens");
-    let patience = Some(crate::support::PATIENCE);
-    silent.set_read_timeout(patience).expect("it is open");
-    assert_eq!(add(&s.object, 1, 1), Ok(2));
-    assert_eq!(silent.read(&mut [0]).ok(), Some(0), "the end");
-    // A peer that has sent a request may be silent for longer.
-    assert_eq!(add(&s.object, 1, 1), Ok(2));
-    let pools = s.server.snapshot().pools;
-    assert_eq!(pools[0].lanes[0].accepted, 2);
 }
 
 #[test]

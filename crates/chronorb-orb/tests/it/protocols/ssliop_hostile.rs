@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -74,16 +76,17 @@ fn wait_for_the_end(stream: &mut TcpStream) {
     let _ = copy(stream, &mut std::io::sink());
 }
 
-/// Returns a port at which the first connections are attacked, and the next ones are relayed to
-/// `server`.
-fn before(server: SocketAddr, act: Act, attacked: usize) -> u16 {
+/// Returns a port at which connections are attacked, and relayed to `server` from when `is_over`
+/// is set.
+fn before(server: SocketAddr, act: Act, is_over: Arc<AtomicBool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it is bound").port();
     thread::spawn(move || {
-        for (number, stream) in listener.incoming().enumerate() {
+        for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
+            let is_over = is_over.load(Ordering::SeqCst);
             thread::spawn(move || {
-                if number >= attacked {
+                if is_over {
                     return relay(&stream, server);
                 }
                 let patience = stream.set_read_timeout(Some(PATIENCE));
@@ -133,7 +136,8 @@ fn no_attack_of_a_server_before_the_session_harms_its_clients() {
                         config.client_connection = strategy;
                         config.ssl = place.anonymous();
                     });
-                    let port = before(address, *act, 1);
+                    let is_over = Arc::new(AtomicBool::new(false));
+                    let port = before(address, *act, is_over.clone());
                     let url = format!("corbaloc:ssliop:1.2@127.0.0.1:{port}/Probe");
                     let object = client.string_to_object(&url).expect("a URL");
                     let first = if kinds.contains(&Timeout) {
@@ -141,6 +145,7 @@ fn no_attack_of_a_server_before_the_session_harms_its_clients() {
                     } else {
                         add(&object, 1, 2)
                     };
+                    is_over.store(true, Ordering::SeqCst);
                     let is_told = first.is_err_and(|e| kinds.contains(&e.kind));
                     let next = add(&object, 1, 2);
                     if !is_told || next != Ok(3) {

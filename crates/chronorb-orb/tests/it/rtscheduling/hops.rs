@@ -331,13 +331,15 @@ fn requests_that_wait_are_served_by_the_urgency_of_their_threads() {
     let send = |operation| object.invoke_oneway(&Operation::oneway(operation), &|_| Ok(()));
     send("hold").unwrap();
     gate.reach(1);
-    let urgency = |criticality, millis| SchedulingParameter::MaximumUrgency {
-        deadline: Monotonic::now() + Duration::from_millis(millis),
+    let now = Monotonic::now();
+    let urgency = |criticality, seconds| SchedulingParameter::MaximumUrgency {
+        deadline: now + Duration::from_secs(seconds),
         estimated_initial_execution_time: Duration::from_millis(1),
         criticality,
     };
-    for (operation, criticality, millis) in [("low", 1, 100), ("late", 5, 900), ("soon", 5, 500)] {
-        let parameter = urgency(criticality, millis);
+    for (operation, criticality, seconds) in [("low", 1, 600), ("late", 5, 1800), ("soon", 5, 1200)]
+    {
+        let parameter = urgency(criticality, seconds);
         let segment = current.segment("root", Some(&parameter), Some(&parameter));
         let _segment = segment.unwrap();
         send(operation).unwrap();

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use crate::support::adapters::until;
 use crate::support::descriptors::spawn;
-use crate::support::{PATIENCE, ServedProbe, add, name_of, nothing, orb, orb_with, served_by};
+use crate::support::{
+    PATIENCE, ServedProbe, add, name_of, nothing, orb, orb_with, served_by, with_longer_times,
+};
 
 /// A server of one protocol, and its address for peers without an ORB.
 struct Place {
@@ -356,20 +358,25 @@ fn the_rest_of_a_message_has_to_come_in_time() {
         ThreadpoolStrategy::ThreadPerConnection,
     ];
     for strategy in strategies {
-        let place = by_tcp(&|config| {
-            config.input_timeout = Duration::from_millis(50);
-            config.threadpool_strategy = strategy;
+        // On a busy machine the beginning may come too late, too.
+        with_longer_times(Duration::from_millis(50), |time_out| {
+            let place = by_tcp(&|config| {
+                config.input_timeout = time_out;
+                config.threadpool_strategy = strategy;
+            });
+            for part in [
+                &b"GIOP\x01\x02\x01\x00"[..],
+                b"GIOP\x01\x02\x01\x00\x10\x00\x00\x00ab",
+            ] {
+                let slow = place.connect();
+                let _ = slow.try_send(part);
+                if last_word(&*slow).is_some() {
+                    return None;
+                }
+            }
+            let noted = count(&place.served.server, Incident::LatePeer);
+            (noted == 2).then_some(())
         });
-        for part in [
-            &b"GIOP\x01\x02\x01\x00"[..],
-            b"GIOP\x01\x02\x01\x00\x10\x00\x00\x00ab",
-        ] {
-            let slow = place.connect();
-            assert_eq!(slow.try_send(part), Ok(part.len()));
-            assert_eq!(last_word(&*slow), None, "{strategy:?}");
-        }
-        let noted = count(&place.served.server, Incident::LatePeer);
-        assert_eq!(noted, 2, "{strategy:?}");
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod raw_server;
 pub(crate) mod relay;
 pub(crate) mod strategies;
 
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -67,7 +68,8 @@ impl Latch {
 pub(crate) const PROBE_ID: &str = "IDL:Test/Probe:1.0";
 pub(crate) const BASE_ID: &str = "IDL:Test/Base:1.0";
 pub(crate) const REFUSED_ID: &str = "IDL:Test/Refused:1.0";
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for what happens unless something is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A skeleton as the compiler would generate it; shared, so that tests have access to the servant.
 pub(crate) struct ProbeSkeleton(pub(crate) Arc<Probe>);
@@ -291,6 +293,38 @@ pub(crate) fn relayed(object: &Object, target: &Object) -> Result<(i16, i32), Sy
     )
 }
 
+/// Calls with a timeout that is longer each time, until the request was sent in time: on a busy
+/// machine a short one may pass before that, which the exception shows.
+pub(crate) fn with_short_timeout<T>(
+    object: &Object,
+    mut call: impl FnMut(&Object) -> Result<T, SystemException>,
+) -> Result<T, SystemException> {
+    with_longer_times(Duration::from_millis(50), |time| {
+        let result = call(&object.with_timeout(time));
+        let is_unsent = result.as_ref().is_err_and(|exception| {
+            (exception.kind, exception.completed)
+                == (SystemExceptionKind::Timeout, CompletionStatus::No)
+        });
+        (!is_unsent).then_some(result)
+    })
+}
+
+/// Tries with twice the time each time, until there is a result. On a busy machine a short time may
+/// pass before the test has done its part.
+pub(crate) fn with_longer_times<R>(
+    first: Duration,
+    mut attempt: impl FnMut(Duration) -> Option<R>,
+) -> R {
+    let mut time = first;
+    loop {
+        if let Some(result) = attempt(time) {
+            return result;
+        }
+        assert!(time < PATIENCE, "{time:?} are not enough");
+        time *= 2;
+    }
+}
+
 pub(crate) fn kind_and_completion(
     result: Result<impl std::fmt::Debug, SystemException>,
 ) -> (SystemExceptionKind, CompletionStatus) {
@@ -308,4 +342,14 @@ pub(crate) fn name_of<T>(_test: T) -> &'static str {
 /// Returns whether this process may use real-time scheduling.
 pub(crate) fn has_real_time() -> bool {
     chronorb_rt::Rights::probe().max_fifo.is_some()
+}
+
+/// Returns a listener whose backlog of one connection is full, so that connection attempts get no
+/// answer, and that connection.
+pub(crate) fn full_listener() -> (TcpListener, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    rustix::net::listen(&listener, 0).expect("it listens already");
+    let address = listener.local_addr().expect("it is bound");
+    let filler = TcpStream::connect(address).expect("there is room");
+    (listener, filler)
 }
