@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
     fn numbers_need_no_look_up_and_no_time() {

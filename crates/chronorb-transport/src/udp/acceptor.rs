@@ -355,7 +355,7 @@ mod tests {
     use crate::{IoError, parse_endpoints};
 
     fn patience() -> Deadline {
-        Deadline::after(Duration::from_secs(30))
+        Deadline::after(Duration::from_secs(60))
     }
 
     fn is_readable(socket: &impl AsFd) -> bool {

@@ -27,7 +27,7 @@ const CHOSEN: SocketOptions = SocketOptions {
 const EXPEDITED: u8 = 46;
 
 fn soon() -> Deadline {
-    Deadline::after(Duration::from_secs(30))
+    Deadline::after(Duration::from_secs(60))
 }
 
 fn listen(host: &str, options: SocketOptions) -> Result<Box<dyn Acceptor>, ListenError> {

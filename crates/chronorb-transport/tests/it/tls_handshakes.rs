@@ -603,7 +603,7 @@ fn tcp_alone_does_not_get_in() {
     let plain = plain.expect("it listens");
     plain.send_all(b"hello", patience()).expect("it is taken");
     assert_eq!(server.end(), IoError::Violated);
-    let deadline = Deadline::after(Duration::from_secs(30));
+    let deadline = Deadline::after(Duration::from_secs(60));
     let mut answer = [0; 100];
     // An alert, and the end.
     while let Ok(n) = plain.recv(&mut answer, deadline) {

@@ -94,7 +94,7 @@ fn receive(connection: &dyn Connection) -> Vec<u8> {
 }
 
 fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(30))
+    Deadline::after(Duration::from_secs(60))
 }
 
 fn soon() -> Deadline {

@@ -50,7 +50,7 @@ fn listen_at(path: &Path) -> Result<Box<dyn Acceptor>, ListenError> {
 }
 
 fn connect(path: &str, options: SocketOptions) -> Result<Box<dyn Connection>, ConnectError> {
-    let deadline = Deadline::after(Duration::from_secs(30));
+    let deadline = Deadline::after(Duration::from_secs(60));
     Unix.connect(&Address::Path(path.to_owned()), options.into(), deadline)
 }
 

@@ -165,9 +165,12 @@ pub(crate) fn until_readable(what: &impl std::os::fd::AsFd) {
     let _ = poll(&mut [PollFd::new(what, PollFlags::IN)], None);
 }
 
+/// The time for what comes unless something is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// For what comes unless something is broken.
 pub(crate) fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(30))
+    Deadline::after(PATIENCE)
 }
 
 /// For what does not come.

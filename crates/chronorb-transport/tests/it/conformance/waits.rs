@@ -31,7 +31,7 @@ pub(crate) fn a_wait_with_a_limit_ends_by_it(subject: &Subject) {
         .expect("it is taken");
     let mut room = [0; 100];
     // The carrier of the octets may need its time.
-    let limit = Some(Duration::from_secs(30));
+    let limit = Some(Duration::from_secs(60));
     assert_eq!(far.recv_until_interrupted(&mut room, limit), Ok(Some(30)));
 }
 

@@ -25,7 +25,7 @@ use crate::certificates::Authority;
 
 /// For what comes unless something is broken.
 pub(crate) fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(30))
+    Deadline::after(Duration::from_secs(60))
 }
 
 /// For what does not come.
@@ -110,7 +110,7 @@ impl EchoServer {
 
     /// Returns the end of the next connection that did not end in order.
     pub(crate) fn end(&self) -> IoError {
-        let end = self.ends.recv_timeout(Duration::from_secs(30));
+        let end = self.ends.recv_timeout(Duration::from_secs(60));
         end.expect("one ends")
     }
 }
