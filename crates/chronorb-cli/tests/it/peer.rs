@@ -26,7 +26,7 @@ impl Server {
             .stdin(Stdio::null())
             .spawn()
             .expect("the command starts");
-        let patience = Instant::now() + Duration::from_secs(20);
+        let patience = Instant::now() + Duration::from_secs(60);
         while !folder.path().join(FILE).exists() {
             let ended = process.try_wait().expect("it can be asked");
             assert!(ended.is_none() && Instant::now() < patience, "{ended:?}");

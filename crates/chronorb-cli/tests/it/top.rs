@@ -402,7 +402,7 @@ impl Terminal {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn the_live_view_is_drawn_in_place_and_gives_the_terminal_back() {
