@@ -18,5 +18,5 @@ fn main() -> Result<(), BuildError> {
     chronorb_build::configure()
         .out_dir(dir)
         .ami(true)
-        .compile(&["idl/interop.idl"])
+        .compile(&["idl/interop.idl", "idl/groups.idl"])
 }

@@ -35,7 +35,7 @@ const STRATEGIES: [ConnectionStrategy; 4] = [
     ConnectionStrategy::Active,
 ];
 const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const CALLS: i32 = 100;
 
 /// Calls a server of this side, with each version and strategy.

@@ -15,6 +15,12 @@ use chronorb_rt::PiMutex;
 
 use crate::support::jacorb::Jacorb;
 
+/// The definitions of `idl/groups.idl`, with asynchronous calls.
+#[allow(missing_docs, unreachable_pub, reason = "the module is private")]
+mod asynchronous {
+    chronorb::include_idl!("asynchronous/groups");
+}
+
 /// The time until a request that was sent is answered on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -113,13 +119,12 @@ fn jacorb_does_not_serve_what_expired_on_its_way_from_chronorb() -> Result<(), F
     });
     let orb = orb()?;
     let member = Member::unchecked_narrow(&orb.string_to_object(&process.wait_for_file("ior"))?);
-    let in_time = |time| -> Result<Member, Failure> {
-        let policies = [ClientPolicy::RelativeRequestTimeout(time)];
+    let with = |policy| -> Result<Object, Failure> {
         let object = member.as_object();
-        let object = object.with_policy_overrides(&policies, SetOverride::Add)?;
-        Ok(Member::from_object(object))
+        Ok(object.with_policy_overrides(&[policy], SetOverride::Add)?)
     };
-    assert_eq!(in_time(PATIENCE)?.ask("ab")?, "ba");
+    let patient = with(ClientPolicy::RelativeRequestTimeout(PATIENCE))?;
+    assert_eq!(Member::from_object(patient).ask("ab")?, "ba");
 
     let root = orb.root_poa()?;
     let ((begun, has_begun), (free, release)) = (channel(), channel());
@@ -131,15 +136,19 @@ fn jacorb_does_not_serve_what_expired_on_its_way_from_chronorb() -> Result<(), F
     let slow = Member::unchecked_narrow(&slow);
     // On a slow machine the time may be over before the request is sent, or begin too late.
     for _ in 0..100 {
-        let (relaying, timed) = (member.clone(), in_time(TIME)?);
-        let slow = slow.clone();
+        let timed = with(ClientPolicy::RelativeRequestTimeout(TIME))?;
+        let timed = asynchronous::groups::Member::from_object(timed);
+        let late = Member::from_object(with(ClientPolicy::RelativeRoundtripTimeout(2 * TIME))?);
+        let (relaying, slow) = (member.clone(), slow.clone());
         let relay = std::thread::spawn(move || relaying.relay(Some(&slow), "x").map(drop));
         has_begun.recv_timeout(PATIENCE)?;
-        let call = std::thread::spawn(move || timed.ask("ab").map(drop));
-        std::thread::sleep(3 * TIME);
+        let call = timed.begin_ask("ab");
+        // When the time of a later call is over, that of the first one is, too.
+        let over = late.ask("cd").map(drop).expect_err("the only thread waits");
+        assert_eq!(over.kind, SystemExceptionKind::Timeout);
         free.send(())?;
         relay.join().expect("no panic")?;
-        match call.join().expect("no panic") {
+        match call.and_then(|call| call.wait()) {
             Err(late) if late.minor != minor::TIMEOUT_REQUEST_END => {
                 assert_eq!(late.kind, SystemExceptionKind::Timeout);
                 assert_eq!(late.completed, CompletionStatus::No);
