@@ -418,5 +418,5 @@ const BUILT: &str = "BUILT";
 const CABLE: &str = "cable";
 
 fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(20))
+    Deadline::after(Duration::from_secs(60))
 }

@@ -11,7 +11,7 @@ use crate::driver::wire::{Faults, Side};
 use crate::engine::{ClassConfig, ClassProcessing, Listener, ListenerEvent};
 use crate::tests::support::rig::wired;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits as the thread of a lane does, and returns what it finds.
 fn next(listener: &Listener) -> Option<ListenerEvent> {

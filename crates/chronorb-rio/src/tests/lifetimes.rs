@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::tests::support::rig::{RigHost, wired};
 
 fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(20))
+    Deadline::after(Duration::from_secs(60))
 }
 
 /// A class with few connections.
@@ -51,7 +51,7 @@ fn accept(reactor: &Reactor, listener: &Listener) -> Stream {
         if let Some(stream) = listener.accept().expect("a descriptor is left") {
             return stream;
         }
-        let told = reactor.wait(Some(Duration::from_secs(20)));
+        let told = reactor.wait(Some(Duration::from_secs(60)));
         assert!(
             told.expect("it is whole").is_some(),
             "no connection has come"
@@ -87,7 +87,7 @@ fn end(subsystem: Subsystem) {
         drop(subsystem);
         tell.send(()).expect("a thread waits");
     });
-    told.recv_timeout(Duration::from_secs(20)).expect("it goes");
+    told.recv_timeout(Duration::from_secs(60)).expect("it goes");
     going.join().expect("no panic");
 }
 

@@ -30,7 +30,7 @@ fn subsystem(host: &TestHost, driver: DriverChoice) -> Subsystem {
 }
 
 fn patience() -> Deadline {
-    Deadline::after(Duration::from_secs(20))
+    Deadline::after(Duration::from_secs(60))
 }
 
 fn addresses(network: &Network, host: Host) -> [IpAddr; 2] {
@@ -150,7 +150,7 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
     let (mut streams, mut ended) = (Vec::new(), HashSet::new());
     let mut room = [0; 4096];
     while ended.len() < clients {
-        let event = reactor.wait(Some(Duration::from_secs(20)));
+        let event = reactor.wait(Some(Duration::from_secs(60)));
         let event = event.expect("it is whole").expect("something happens");
         if event.token == 0 {
             while let Some(stream) = listener.accept().expect("descriptors are left") {

@@ -135,7 +135,7 @@ impl Hosts {
             urgency: Some(urgency),
             ..Setup::default()
         };
-        let connect = || riop.connect(to, setup, Deadline::after(Duration::from_secs(20)));
+        let connect = || riop.connect(to, setup, Deadline::after(Duration::from_secs(60)));
         self.network.host(Host::A).enter(connect)
     }
 
@@ -163,7 +163,7 @@ fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
 
 /// Sends octets each way.
 fn exchange(client: &dyn Connection, server: &dyn Connection) {
-    let deadline = || Deadline::after(Duration::from_secs(20));
+    let deadline = || Deadline::after(Duration::from_secs(60));
     for (from, to) in [(client, server), (server, client)] {
         thread::scope(|scope| {
             scope.spawn(|| from.send_all(&[7; OCTETS], deadline()).expect("it is read"));
@@ -402,7 +402,7 @@ fn a_class_has_as_many_connections_as_the_plan_says() {
     let other = connect(QUIET_URGENCY).expect("the kernel has taken it");
     poll(&mut [PollFd::new(&acceptor, PollFlags::IN)], None).expect("it can be waited for");
     assert!(acceptor.accept().expect("it goes on").is_none());
-    let deadline = Deadline::after(Duration::from_secs(20));
+    let deadline = Deadline::after(Duration::from_secs(60));
     assert!(other.recv(&mut [0], deadline).is_err(), "it has ended");
 
     drop((near, far));

@@ -20,7 +20,7 @@ use chronorb_generated_tests::queue::post::{
 };
 
 /// Longer than any operation takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Clerk {

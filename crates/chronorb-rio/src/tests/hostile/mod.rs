@@ -51,7 +51,7 @@ static TURN: PiMutex<()> = PiMutex::new(());
 /// The maximum allocation by the test itself and by the test runner meanwhile.
 const NOISE: i64 = 512 << 10;
 /// Longer than any successful operation takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECTIONS: usize = 8;
 /// The number of frames after which a paced attacker waits for its target, whose queue is longer.
 const PACE: usize = 128;

@@ -92,7 +92,7 @@ impl Bench {
 
     /// Waits until this many packets were classified as the class.
     pub(crate) fn await_matched(&self, number: usize, count: u64) {
-        let deadline = Deadline::after(Duration::from_secs(30));
+        let deadline = Deadline::after(Duration::from_secs(60));
         while self.driver.matched(class(number)) < count {
             assert!(!deadline.has_passed(), "they do not come through");
             thread::yield_now();

@@ -221,7 +221,7 @@ fn the_kernel_does_not_take_queues_away_that_are_open() {
         } = bench;
         drop(driver);
         // The kernel takes its time to release the closed sockets.
-        let deadline = Deadline::after(Duration::from_secs(30));
+        let deadline = Deadline::after(Duration::from_secs(60));
         while network.host(Host::B).enter(fewer).is_err() {
             assert!(!deadline.has_passed(), "they are lost");
             thread::yield_now();
