@@ -54,7 +54,8 @@ struct SharedState {
     slots: [Slot; SLOTS],
     cells: [AtomicU8; SLOTS * OCTETS],
     note: AtomicU32,
-    kernel: Mutex<()>,
+    /// The values of the threads that sleep, by their numbers.
+    kernel: Mutex<[Option<u32>; 2]>,
     change: Condvar,
 }
 
@@ -77,7 +78,7 @@ impl SharedState {
             slots: [slot(), slot()],
             cells: std::array::from_fn(|_| AtomicU8::new(0)),
             note: AtomicU32::new(0),
-            kernel: Mutex::new(()),
+            kernel: Mutex::new([None; 2]),
             change: Condvar::new(),
         })
     }
@@ -92,27 +93,39 @@ impl SharedState {
 
     fn publish(&self, writer: &mut Writer, number: u8) {
         if writer.publish(self.ring(), &self.note, &[&[number, number]]) {
-            self.wake();
+            self.wake_others(1);
         }
     }
 
-    fn end(&self, writer: &Writer) {
+    fn end(&self, writer: &mut Writer) {
         if writer.end(self.ring(), &self.note) {
-            self.wake();
+            self.wake_others(1);
         }
     }
 
-    fn wake(&self) {
-        let _kernel = self.kernel.lock().unwrap();
+    /// As `word::wake_others`. The order of sleepers is that of their numbers, as if the first one
+    /// had the higher priority.
+    fn wake_others(&self, most: usize) {
+        let present = self.words.bell.load(Ordering::Relaxed);
+        let mut sleepers = self.kernel.lock().unwrap();
+        let others = sleepers.iter_mut();
+        let others = others.filter(|of| of.is_some_and(|value| value != present));
+        others.take(most).for_each(|of| *of = None);
         self.change.notify_all();
     }
 
-    /// As the kernel: the value is compared under the lock that wakers take.
-    fn sleep(&self, value: u32) {
-        let mut kernel = self.kernel.lock().unwrap();
-        while self.words.bell.load(Ordering::Relaxed) == value {
-            kernel = self.change.wait(kernel).unwrap();
+    /// As `word::sleep_in_chain`: the value is compared under the lock that wakers take.
+    fn sleep(&self, number: usize, value: u32) {
+        let mut sleepers = self.kernel.lock().unwrap();
+        if self.words.bell.load(Ordering::Relaxed) != value {
+            return;
         }
+        sleepers[number] = Some(value);
+        while sleepers[number].is_some() {
+            sleepers = self.change.wait(sleepers).unwrap();
+        }
+        drop(sleepers);
+        self.wake_others(2);
     }
 }
 
@@ -162,25 +175,50 @@ fn no_message_is_torn_and_each_is_taken_or_told_lost() {
     });
 }
 
+/// Waits until so many messages were taken or lost.
+fn take(shared: &SharedState, cursor: &mut Cursor, number: usize, messages: u64) {
+    let mut taken = 0;
+    while taken < messages {
+        let (some, lost) = drain(shared, cursor);
+        taken += some.len() as u64 + lost;
+        if taken < messages
+            && let Some(seen) = cursor.arm(shared.ring(), &shared.note)
+        {
+            shared.sleep(number, seen);
+        }
+    }
+}
+
 #[test]
 fn readers_that_sleep_are_woken() {
     model(|| {
         let shared = SharedState::new();
-        let readers = [0, 1].map(|_| {
+        let readers = [0, 1].map(|number| {
             let shared = shared.clone();
             let mut cursor = Cursor::at_end(shared.ring());
-            thread::spawn(move || {
-                while drain(&shared, &mut cursor) == (Vec::new(), 0) {
-                    if let Some(seen) = cursor.arm(shared.ring(), &shared.note) {
-                        shared.sleep(seen);
-                    }
-                }
-            })
+            thread::spawn(move || take(&shared, &mut cursor, number, 1))
         });
         shared.publish(&mut Writer::default(), 7);
         for reader in readers {
             reader.join().unwrap();
         }
+    });
+}
+
+/// Also by a message that is published while a thread is about to sleep after the one before.
+#[test]
+fn a_reader_that_sleeps_is_woken_by_each_message() {
+    model(|| {
+        let shared = SharedState::new();
+        let reader = {
+            let shared = shared.clone();
+            let mut cursor = Cursor::at_end(shared.ring());
+            thread::spawn(move || take(&shared, &mut cursor, 0, 2))
+        };
+        let mut writer = Writer::default();
+        shared.publish(&mut writer, 7);
+        shared.publish(&mut writer, 8);
+        reader.join().unwrap();
     });
 }
 
@@ -194,12 +232,12 @@ fn a_reader_that_sleeps_notices_the_end() {
                 let cursor = Cursor::at_end(shared.ring());
                 while !shared.ring().has_ended() {
                     if let Some(seen) = cursor.arm(shared.ring(), &shared.note) {
-                        shared.sleep(seen);
+                        shared.sleep(0, seen);
                     }
                 }
             })
         };
-        shared.end(&Writer::default());
+        shared.end(&mut Writer::default());
         reader.join().unwrap();
     });
 }

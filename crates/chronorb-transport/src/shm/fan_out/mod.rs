@@ -3,13 +3,14 @@
 //! The publisher writes each message once, and never waits. A reader has a cursor of its own, and
 //! copies messages out. One that is too slow is lapped, and told the number of messages that it
 //! lost. Readers that poll cost the publisher nothing. While readers sleep, a message costs one
-//! system call, which wakes all of them.
+//! system call, which wakes one of them; each reader that was woken wakes two others.
 //!
 //! Readers map the ring for reading alone, and the kernel permits nothing else. The only thing
 //! that they share for writing is a note that a reader sleeps. The worst that a reader can do with
 //! it is to cost the publisher one system call for each message, and to delay the wake-up of other
-//! readers by [`LONGEST_SLEEP`]. A reader trusts the publisher no more than any peer: whatever it
-//! writes, a reader gets wrong octets, a count of losses, or [`FanOutError::Violated`].
+//! readers by [`LONGEST_SLEEP`]. A reader that wakes no others in its turn delays them as much. A
+//! reader trusts the publisher no more than any peer: whatever it writes, a reader gets wrong
+//! octets, a count of losses, or [`FanOutError::Violated`].
 //!
 //! The files of a ring go over a connected Unix-domain socket, whose access rights are those of the
 //! ring. The socket stays, and shows readers that the publisher lives.
@@ -163,7 +164,7 @@ impl Publisher {
         }
         let ring = self.memory.ring();
         if self.writer.publish(ring, self.memory.note(), parts) {
-            word::wake_all(&ring.words.bell);
+            word::wake_others(&ring.words.bell, 1);
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Drop for Publisher {
     fn drop(&mut self) {
         let ring = self.memory.ring();
         if self.writer.end(ring, self.memory.note()) {
-            word::wake_all(&ring.words.bell);
+            word::wake_others(&ring.words.bell, 1);
         }
     }
 }
@@ -247,7 +248,7 @@ impl Reader {
                 return Ok(());
             };
             let limit = remaining.min(LONGEST_SLEEP);
-            let woken = word::sleep(&memory.ring().words.bell, seen, limit);
+            let woken = word::sleep_in_chain(&memory.ring().words.bell, seen, limit);
             if woken == Woken::ByTime && has_ended(socket) {
                 return Err(FanOutError::Ended);
             }

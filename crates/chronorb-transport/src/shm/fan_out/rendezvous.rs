@@ -91,5 +91,5 @@ pub(super) fn mapping_error(error: Errno) -> FanOutError {
 }
 
 /// The last octet is the version of the memory's layout.
-const MAGIC: [u8; 8] = *b"CRBFAN\0\x01";
+const MAGIC: [u8; 8] = *b"CRBFAN\0\x02";
 const HELLO_LEN: usize = 16;

@@ -11,6 +11,11 @@
 //! it reads the note, and the thread writes the note before it reads the number of messages, each
 //! with a full fence between. So at least one of them observes the other (Dekker).
 //!
+//! The publisher removes the note before it changes the bell, and the thread reads the bell before
+//! it writes the note. So the note of a thread that sleeps at the present value of the bell is
+//! there until the bell changes. The publisher then wakes one thread that sleeps at another value,
+//! and each thread that was woken wakes two more.
+//!
 //! A cursor checks what it reads. Arbitrary values lead to wrong octets, a count of losses, or
 //! [`BadPublisher`]. Memory that is mapped for reading alone is only read by relaxed loads, with
 //! fences behind them.
@@ -26,7 +31,7 @@ use super::sync::{AtomicU32, AtomicU64, Ordering, fence};
 pub(super) struct FanOutWords {
     /// The number of messages that were published.
     pub(super) tail: AtomicU64,
-    /// The lower half of the same number, at which threads sleep.
+    /// The number of wake-ups, at which threads sleep.
     pub(super) bell: AtomicU32,
     /// Whether the publisher has ended.
     pub(super) ended: AtomicU32,
@@ -57,6 +62,8 @@ pub(super) struct FanOutRing<'m> {
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     next: u64,
+    /// The value of the bell.
+    rings: u32,
 }
 
 /// The place of a reader.
@@ -125,26 +132,27 @@ impl Writer {
         slot.sequence.store(written, Ordering::Release);
         self.next += 1;
         ring.words.tail.store(self.next, Ordering::Release);
-        ring.words.bell.store(self.next as u32, Ordering::Release);
-        ring_bell(waiting)
+        self.ring_bell(ring, waiting)
     }
 
     /// Ends the ring. Returns whether threads that sleep must be woken.
-    pub(super) fn end(&self, ring: FanOutRing<'_>, waiting: &AtomicU32) -> bool {
+    pub(super) fn end(&mut self, ring: FanOutRing<'_>, waiting: &AtomicU32) -> bool {
         ring.words.ended.store(1, Ordering::Release);
-        // A thread that is about to sleep finds another value.
-        let other = (self.next as u32).wrapping_add(1 << 31);
-        ring.words.bell.store(other, Ordering::Release);
-        ring_bell(waiting)
+        self.ring_bell(ring, waiting)
     }
-}
 
-/// Reads and removes the note of threads that sleep.
-#[inline]
-fn ring_bell(waiting: &AtomicU32) -> bool {
-    fence(Ordering::SeqCst);
-    // A swap at each message would take the line from a reader that writes a note.
-    waiting.load(Ordering::Relaxed) != 0 && waiting.swap(0, Ordering::AcqRel) != 0
+    /// Removes the note of threads that sleep, and changes the bell if there was one.
+    #[inline]
+    fn ring_bell(&mut self, ring: FanOutRing<'_>, waiting: &AtomicU32) -> bool {
+        fence(Ordering::SeqCst);
+        // A swap at each message would take the line from a reader that writes a note.
+        let sleeps = waiting.load(Ordering::Relaxed) != 0 && waiting.swap(0, Ordering::AcqRel) != 0;
+        if sleeps {
+            self.rings = self.rings.wrapping_add(1);
+            ring.words.bell.store(self.rings, Ordering::Release);
+        }
+        sleeps
+    }
 }
 
 impl Cursor {

@@ -1,10 +1,12 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicU32;
 use std::thread;
 
 use chronorb_rt::Mapping;
 use rustix::io::Errno;
+use rustix::thread::futex::{self, Flags};
 
 use super::*;
 
@@ -121,6 +123,61 @@ fn a_reader_that_sleeps_is_woken() {
     assert_eq!(drain(&mut reader).0.len(), 8);
     assert!(matches!(reader.poll(), Err(FanOutError::Ended)));
     assert!(reader.wait(forever()).is_ok());
+}
+
+/// The publisher wakes one of the threads that sleep, which would wake others.
+#[test]
+fn a_message_wakes_one_thread_whatever_the_number_of_sleepers() {
+    const SLEEPERS: usize = 16;
+    let (mut publisher, reader, _here) = pair(SMALL);
+    let seen = reader
+        .cursor
+        .arm(reader.source.memory.ring(), reader.source.memory.note());
+    let seen = seen.expect("nothing was published");
+    thread::scope(|scope| {
+        for _ in 0..SLEEPERS {
+            scope.spawn(|| {
+                let bell = &reader.source.memory.ring().words.bell;
+                futex::wait(bell, Flags::empty(), seen, None)
+            });
+        }
+        let bell = &publisher.memory.ring().words.bell;
+        let elsewhere = &publisher.memory.ring().words.ended;
+        while asleep(bell, elsewhere) < SLEEPERS {
+            thread::yield_now();
+        }
+        publisher.publish(&[b"message"]).unwrap();
+        let bell = &publisher.memory.ring().words.bell;
+        let others = futex::wake(bell, Flags::empty(), u32::MAX >> 1).unwrap();
+        assert_eq!(others, SLEEPERS - 1);
+    });
+}
+
+#[test]
+fn one_wake_up_reaches_all_sleepers() {
+    let bell = AtomicU32::new(7);
+    let elsewhere = AtomicU32::new(0);
+    thread::scope(|scope| {
+        let sleepers = [(); 16]
+            .map(|()| scope.spawn(|| word::sleep_in_chain(&bell, 7, Duration::from_secs(120))));
+        while asleep(&bell, &elsewhere) < sleepers.len() {
+            thread::yield_now();
+        }
+        word::wake_others(&bell, 1);
+        assert_eq!(asleep(&bell, &elsewhere), sleepers.len());
+        bell.store(8, sync::Ordering::Relaxed);
+        word::wake_others(&bell, 1);
+        for sleeper in sleepers {
+            assert_eq!(sleeper.join().unwrap(), Woken::Otherwise);
+        }
+    });
+}
+
+/// Returns the number of threads that sleep at a word. They are moved to another one and back.
+fn asleep(at: &AtomicU32, elsewhere: &AtomicU32) -> usize {
+    let moved = |from, to| futex::requeue(from, Flags::empty(), 0, u32::MAX >> 1, to).unwrap();
+    // One that fell asleep meanwhile is not counted.
+    moved(at, elsewhere).min(moved(elsewhere, at))
 }
 
 #[test]
