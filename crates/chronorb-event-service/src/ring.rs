@@ -6,9 +6,8 @@
 //! told their number. The channel and other readers do not wait for it.
 
 use std::fmt;
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,12 +16,13 @@ use std::time::Duration;
 use chronorb::data::{AnyBuf, Arena, CdrError};
 use chronorb::poa::{ActivateError, ObjectError, ObjectId, Poa};
 use chronorb::transport::shm::fan_out::{
-    FanOutError, FanOutOffer, FanOutOptions, Publisher, Reader, Reading,
+    FanOutError, FanOutListener, FanOutOffer, FanOutOptions, Publisher, Reader, ReaderLimits,
+    Reading,
 };
 use chronorb::{BodyForm, Call, EncodedBody, SystemException};
 use chronorb_cdr::{CharSet, Decoder, Endian, TextForm, WideForm};
 use chronorb_events::{EVENTS_LOST, Filter};
-use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder, with_time_sharing};
+use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread, ThreadBuilder};
 use thiserror::Error;
 
 use crate::event::{empty_data, lost_in_channel, wire_header};
@@ -70,6 +70,7 @@ pub struct EventRing {
     proxy: ProxyPushSupplier,
     poa: Poa,
     consumer: ObjectId,
+    listener: Arc<FanOutListener>,
     /// Accepts readers.
     acceptor: Option<Thread<()>>,
 }
@@ -160,9 +161,11 @@ struct RingOutput {
 
 impl EventRing {
     /// Subscribes to a channel, and offers its events at the path of a socket, whose access rights
-    /// are those of the ring.
+    /// are those of the ring. Its mode is 0600, so processes of the same user may join; a program
+    /// that permits others changes the mode.
     ///
-    /// The consumer is activated in `poa`. There must be no file at the path.
+    /// The consumer is activated in `poa`. A socket that a process which ended has left at the path
+    /// is replaced. The file is removed with the ring, unless another one has its path by then.
     ///
     /// # Errors
     /// [`RingError`]: the channel refuses the subscription, or there are no resources.
@@ -186,10 +189,8 @@ impl EventRing {
             processes: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         });
-        let listener = UnixListener::bind(path)?;
-        let proxy = proxy_for(channel, options.queue.as_ref()).inspect_err(|_| {
-            let _ = fs::remove_file(path);
-        })?;
+        let listener = Arc::new(FanOutListener::bind(path)?);
+        let proxy = proxy_for(channel, options.queue.as_ref())?;
         let skeleton = PushConsumerSkeleton::from_arc(shared.clone());
         let id = poa.activate_object(skeleton)?;
         let object = poa.id_to_reference(&id)?;
@@ -199,6 +200,7 @@ impl EventRing {
             proxy,
             poa: poa.clone(),
             consumer: id,
+            listener: listener.clone(),
             acceptor: None,
         };
         let accepting = Acceptor {
@@ -243,14 +245,11 @@ impl Drop for EventRing {
         let _ = self.proxy.disconnect_push_supplier();
         let _ = self.poa.deactivate_object(&self.consumer);
         self.shared.is_over.store(true, Ordering::Release);
-        // It wakes the acceptor.
-        drop(UnixStream::connect(&self.path));
+        self.listener.shut_down();
         if let Some(acceptor) = self.acceptor.take() {
             // It cannot panic.
             let _ = acceptor.join();
         }
-        // The caller may be a real-time thread. A file that cannot be removed stays.
-        let _ = with_time_sharing(|| fs::remove_file(&self.path));
     }
 }
 
@@ -297,7 +296,7 @@ impl PushConsumerOwnedServant for RingState {
 
 /// The thread that gives the ring to readers.
 struct Acceptor {
-    listener: UnixListener,
+    listener: Arc<FanOutListener>,
     offer: FanOutOffer,
     shared: Arc<RingState>,
     most: usize,
@@ -313,7 +312,7 @@ impl Acceptor {
                 return;
             }
             match accepted {
-                Ok((socket, _)) => self.offer_to(socket),
+                Ok(socket) => self.offer_to(socket.into()),
                 // Too many files are open. A reader that waits is served once there are fewer.
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -361,14 +360,27 @@ pub enum RingDelivery<'r> {
 }
 
 impl EventRingReader {
-    /// Joins a ring by the path of its socket. It begins with the next event.
+    /// Joins a ring by the path of its socket, within the [default limits](ReaderLimits::default).
+    /// It begins with the next event.
+    ///
+    /// # Errors
+    /// Those of [`join_within`](Self::join_within).
+    pub fn join(path: &Path) -> Result<Self, RingError> {
+        Self::join_within(path, &ReaderLimits::default())
+    }
+
+    /// Joins a ring as [`join`](Self::join) does, with the greatest size and the time that this
+    /// reader permits.
     ///
     /// # Errors
     /// [`RingError::Socket`] if there is no ring; [`RingError::Ring`] if it has too many readers,
-    /// or if the socket offers none.
-    pub fn join(path: &Path) -> Result<Self, RingError> {
-        let socket = UnixStream::connect(path)?;
-        Ok(Self::of(Reader::receive(socket.into())?))
+    /// is larger than permitted, or was not sent in time, or if the socket offers none.
+    pub fn join_within(path: &Path, limits: &ReaderLimits) -> Result<Self, RingError> {
+        match Reader::join(path, limits) {
+            Ok(reader) => Ok(Self::of(reader)),
+            Err(FanOutError::Socket(error)) => Err(RingError::Socket(error)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn of(reader: Reader) -> Self {

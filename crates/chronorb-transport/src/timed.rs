@@ -46,6 +46,10 @@ impl TimedSocket {
         &self.socket
     }
 
+    pub(crate) fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
     /// Receives; 0 is the end of a stream. The last time-out that was set applies.
     pub(crate) fn receive(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
         let _receiving = doing(Activity::InputOutput);

@@ -1,10 +1,14 @@
 //! Rings of shared memory as consumers.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use chronorb::transport::shm::fan_out::FanOutOptions;
+use chronorb::transport::shm::fan_out::{FanOutOptions, ReaderLimits};
 use chronorb_event_service::{
     EventRing, EventRingReader, Filter, RingDelivery, RingError, RingOptions,
 };
@@ -162,4 +166,50 @@ fn processes_are_bounded() {
     assert!(matches!(refused, RingError::Ring(_)), "{refused}");
     drop(first);
     assert!(EventRingReader::join(&path).is_ok());
+}
+
+/// As the socket of an endpoint: only its user may connect, and a socket that a killed process has
+/// left behind is replaced.
+#[test]
+fn the_socket_of_a_ring_is_for_its_user_alone() {
+    let fixture = Fixture::new(Clients::Collocated, dispatchings()[0].clone());
+    let path = path("mode");
+    drop(UnixListener::bind(&path).unwrap());
+    let ring = open(&fixture, &Filter::Everything, &path, &options(4, 128));
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    drop(ring);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_ring_ends_when_another_file_has_its_path() {
+    let fixture = Fixture::new(Clients::Collocated, dispatchings()[0].clone());
+    let path = path("replaced");
+    let ring = open(&fixture, &Filter::Everything, &path, &options(4, 128));
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "of another").unwrap();
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || {
+        drop(ring);
+        ended.send(()).unwrap();
+    });
+    assert_eq!(end.recv_timeout(LONG), Ok(()));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "of another");
+    fs::remove_file(&path).unwrap();
+}
+
+/// A publisher that accepts, and sends nothing.
+#[test]
+fn a_silent_publisher_is_given_up() {
+    let path = path("silent");
+    let _silent = UnixListener::bind(&path).unwrap();
+    let limits = ReaderLimits {
+        patience: Duration::from_millis(10),
+        ..ReaderLimits::default()
+    };
+    let error = EventRingReader::join_within(&path, &limits).unwrap_err();
+    let silent = "the publisher of the ring has sent nothing in time";
+    assert_eq!(error.to_string(), silent);
+    fs::remove_file(&path).unwrap();
 }

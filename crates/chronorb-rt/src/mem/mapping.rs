@@ -54,20 +54,26 @@ impl Mapping {
     /// # Errors
     /// There is no memory; the descriptor cannot be mapped to read and write, or not at `offset`.
     pub fn shared(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Errno> {
-        Self::of_file(file, offset, len, READ_WRITE)
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        Self::of_file(file, offset, len, READ_WRITE, flags)
     }
 
     /// Maps `len` bytes of a file as [`shared`](Self::shared) does, for reading alone: a write
-    /// ends the process.
+    /// ends the process. A byte takes memory of this process only when it is read first.
     ///
     /// # Errors
     /// There is no memory; the descriptor cannot be mapped to read, or not at `offset`.
     pub fn shared_to_read(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Errno> {
-        Self::of_file(file, offset, len, ProtFlags::READ)
+        Self::of_file(file, offset, len, ProtFlags::READ, MapFlags::SHARED)
     }
 
-    fn of_file(file: impl AsFd, offset: u64, len: usize, access: ProtFlags) -> Result<Self, Errno> {
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+    fn of_file(
+        file: impl AsFd,
+        offset: u64,
+        len: usize,
+        access: ProtFlags,
+        flags: MapFlags,
+    ) -> Result<Self, Errno> {
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
         let start = unsafe { mmap(ptr::null_mut(), len, access, flags, file, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;

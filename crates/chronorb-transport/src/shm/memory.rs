@@ -129,6 +129,16 @@ pub(super) fn check_file(file: &OwnedFd, len: usize, seals: SealFlags) -> Result
     Ok(())
 }
 
+/// Checks that all of a file in memory has pages.
+pub(super) fn check_pages(file: &OwnedFd, len: usize) -> Result<(), Errno> {
+    // The unit is that of POSIX, whatever the size of a page.
+    let octets = fs::fstat(file)?.st_blocks as u64 * 512;
+    if octets < len as u64 {
+        return Err(Errno::INVAL);
+    }
+    Ok(())
+}
+
 /// The octets of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Octets<'m> {

@@ -78,9 +78,8 @@ impl UnixAcceptor {
         }
         let socket = socket()?;
         options::set(&socket, options)?;
-        let file = SocketFile::bind(&socket, published)?;
-        listen(&socket)?;
-        file.open(mode)?;
+        let file = SocketFile::listen(&socket, published, mode)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Self::new(socket, options, published, Some(file)))
     }
 
@@ -93,7 +92,8 @@ impl UnixAcceptor {
         let socket = socket()?;
         options::set(&socket, options)?;
         net::bind(&socket, &address)?;
-        listen(&socket)?;
+        net::listen(&socket, BACKLOG)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Self::new(socket, options, &format!("@{name}"), None))
     }
 
@@ -172,12 +172,6 @@ fn mode(endpoint: &Endpoint) -> Result<Mode, EndpointError> {
         .filter(|bits| (0o001..=0o777).contains(bits))
         .map(Mode::from_raw_mode)
         .ok_or_else(|| endpoint.error(format!("the mode {text:?} is not one of 0001 to 0777")))
-}
-
-fn listen(socket: &OwnedFd) -> io::Result<()> {
-    net::listen(socket, BACKLOG)?;
-    rustix::io::ioctl_fionbio(socket, true)?;
-    Ok(())
 }
 
 /// Returns the directory of sockets that have no path.

@@ -15,10 +15,11 @@ use rustix::net;
 use rustix::process::{Pid, test_kill_process};
 
 use super::{Name, socket};
+use crate::stream::BACKLOG;
 
 /// The file of a socket, removed with this unless another file has taken its place.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     path: String,
     identity: Identity,
 }
@@ -28,7 +29,7 @@ impl SocketFile {
     ///
     /// # Errors
     /// `AddrInUse` where the file is another one.
-    pub(super) fn bind(socket: &OwnedFd, path: &str) -> io::Result<Self> {
+    fn bind(socket: &OwnedFd, path: &str) -> io::Result<Self> {
         check_directory(path)?;
         let address = Name::Path(path).socket_address();
         let address = address.map_err(|p| io::Error::new(io::ErrorKind::InvalidInput, p))?;
@@ -47,10 +48,13 @@ impl SocketFile {
         })
     }
 
-    /// Gives the file its rights: from now on peers may connect.
-    pub(super) fn open(&self, mode: Mode) -> io::Result<()> {
-        fs::chmod(&self.path, mode)?;
-        Ok(())
+    /// Binds a socket to a path as [`bind`](Self::bind) does, listens, and gives the file its
+    /// rights: from then on peers may connect.
+    pub(crate) fn listen(socket: &OwnedFd, path: &str, mode: Mode) -> io::Result<Self> {
+        let file = Self::bind(socket, path)?;
+        net::listen(socket, BACKLOG)?;
+        fs::chmod(path, mode)?;
+        Ok(file)
     }
 }
 

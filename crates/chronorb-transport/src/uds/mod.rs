@@ -26,6 +26,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 pub(crate) use self::acceptor::{UnixAcceptor, check};
 use self::connection::UnixConnection;
 pub(crate) use self::connector::connect;
+pub(crate) use self::file::SocketFile;
 use self::name::Name;
 use crate::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
@@ -66,7 +67,7 @@ impl Transport for Unix {
 }
 
 /// A socket, closed on `exec`.
-fn socket() -> Result<OwnedFd, Errno> {
+pub(crate) fn socket() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC;
     net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }

@@ -2,6 +2,10 @@
 //!
 //! The file of the ring is sealed against new mappings that can be written to, so other processes
 //! can only read it. They write to one word, the note that threads sleep, in a file of its own.
+//!
+//! No seal keeps the page of the note and lets other processes write to it. A process that removes
+//! the page makes it empty, and the next access costs a page fault and one page of memory. Nothing
+//! but the note is lost, which any process may remove anyway.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -60,6 +64,8 @@ impl FanOutMemory {
         let seals = peers::SIZE_SEALS | peers::PAGE_SEALS;
         peers::check_file(&files.ring, len(options), seals)?;
         peers::check_file(&files.note, NOTE_LEN, peers::SIZE_SEALS)?;
+        // The kernel would fill a hole from the memory of the reader. There can be none later.
+        peers::check_pages(&files.ring, len(options))?;
         let memory = Self {
             ring: Mapping::shared_to_read(&files.ring, 0, len(options))?,
             note: Mapping::shared(&files.note, 0, NOTE_LEN)?,
@@ -108,7 +114,7 @@ const fn octets_at(options: FanOutOptions) -> usize {
 }
 
 /// The octets of the whole memory.
-const fn len(options: FanOutOptions) -> usize {
+pub(super) const fn len(options: FanOutOptions) -> usize {
     octets_at(options) + options.slots as usize * options.octets as usize
 }
 

@@ -13,7 +13,8 @@
 //! octets, a count of losses, or [`FanOutError::Violated`].
 //!
 //! The files of a ring go over a connected Unix-domain socket, whose access rights are those of the
-//! ring. The socket stays, and shows readers that the publisher lives.
+//! ring; [`FanOutListener`] makes it. The socket stays, and shows readers that the publisher lives.
+//! A reader states the size that it permits and the time that it waits ([`ReaderLimits`]).
 //!
 //! ```
 //! use std::os::unix::net::UnixStream;
@@ -32,6 +33,7 @@
 //! # }
 //! ```
 
+mod listener;
 mod memory;
 mod rendezvous;
 mod ring;
@@ -39,6 +41,7 @@ mod ring;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +49,7 @@ use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
+pub use self::listener::FanOutListener;
 use self::memory::{FanOutFiles, FanOutMemory};
 use self::ring::{BadPublisher, Cursor, Next, Writer};
 use super::word::{self, Woken};
@@ -58,6 +62,25 @@ pub struct FanOutOptions {
     pub slots: u32,
     /// The octets of the longest message: a power of two from 16 to 1 MiB.
     pub octets: u32,
+}
+
+/// The most that a reader takes and waits, whatever a publisher offers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ReaderLimits {
+    /// The octets of the ring, with its slots' states.
+    pub octets: usize,
+    /// The time until the publisher has sent the ring.
+    pub patience: Duration,
+}
+
+impl Default for ReaderLimits {
+    /// A ring of 64 MiB, and 10 seconds.
+    fn default() -> Self {
+        Self {
+            octets: 64 << 20,
+            patience: Duration::from_secs(10),
+        }
+    }
 }
 
 /// The publisher of a ring. Dropping it ends the ring.
@@ -110,6 +133,17 @@ pub enum FanOutError {
         /// The octets of a slot.
         most: usize,
     },
+    /// The ring is larger than a reader permits.
+    #[error("the ring has {octets} octets, and the reader permits {most}")]
+    TooLarge {
+        /// The octets of the ring.
+        octets: usize,
+        /// The limit of the reader.
+        most: usize,
+    },
+    /// The publisher did not accept the reader, or sent no ring, within the reader's patience.
+    #[error("the publisher of the ring has sent nothing in time")]
+    Late,
     /// There is no memory for the ring.
     #[error("there is no memory for the ring: {0}")]
     Memory(#[source] io::Error),
@@ -201,14 +235,51 @@ impl FanOutOffer {
 }
 
 impl Reader {
+    /// Joins the ring of a [`FanOutListener`] by the path of its socket. The first message is the
+    /// next one that is published.
+    ///
+    /// # Errors
+    /// [`FanOutError::Socket`] if there is no listener; those of
+    /// [`receive_within`](Self::receive_within).
+    pub fn join(path: &Path, limits: &ReaderLimits) -> Result<Self, FanOutError> {
+        let deadline = Deadline::after(limits.patience);
+        let socket = listener::connect(path, deadline)?;
+        Self::receive_until(socket, limits.octets, deadline)
+    }
+
+    /// Receives a ring over a connected Unix-domain socket within the [default
+    /// limits](ReaderLimits::default).
+    ///
+    /// # Errors
+    /// Those of [`receive_within`](Self::receive_within).
+    pub fn receive(socket: OwnedFd) -> Result<Self, FanOutError> {
+        Self::receive_within(socket, &ReaderLimits::default())
+    }
+
     /// Receives a ring over a connected Unix-domain socket, and waits for it. The first message is
     /// the next one that is published.
     ///
+    /// The memory of the ring is the publisher's: a ring that has no memory yet is refused.
+    ///
     /// # Errors
     /// [`FanOutError::Violated`] if the peer sent anything else; [`FanOutError::Ended`] if it ended
-    /// the socket; [`FanOutError::Memory`], [`FanOutError::Socket`].
-    pub fn receive(socket: OwnedFd) -> Result<Self, FanOutError> {
-        let (files, options) = rendezvous::accept(&socket)?;
+    /// the socket; [`FanOutError::TooLarge`], [`FanOutError::Late`], [`FanOutError::Memory`],
+    /// [`FanOutError::Socket`].
+    pub fn receive_within(socket: OwnedFd, limits: &ReaderLimits) -> Result<Self, FanOutError> {
+        let deadline = Deadline::after(limits.patience);
+        Self::receive_until(socket, limits.octets, deadline)
+    }
+
+    fn receive_until(
+        socket: OwnedFd,
+        most: usize,
+        deadline: Deadline,
+    ) -> Result<Self, FanOutError> {
+        let (files, options) = rendezvous::accept(&socket, deadline)?;
+        let octets = memory::len(options);
+        if octets > most {
+            return Err(FanOutError::TooLarge { octets, most });
+        }
         let memory = FanOutMemory::adopt(&files, options).map_err(rendezvous::mapping_error)?;
         Ok(Self {
             cursor: Cursor::at_end(memory.ring()),

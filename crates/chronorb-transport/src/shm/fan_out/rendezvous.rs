@@ -6,6 +6,8 @@ use core::mem::MaybeUninit;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 
+use chronorb_rt::Deadline;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -13,7 +15,7 @@ use rustix::net::{
 };
 
 use super::memory::FanOutFiles;
-use super::{FanOutError, FanOutOptions};
+use super::{FanOutError, FanOutOptions, word::timespec};
 
 /// Sends the files of a ring.
 pub(super) fn offer(
@@ -33,16 +35,24 @@ pub(super) fn offer(
     Ok(())
 }
 
-/// Receives the files of a ring. Waits for them.
-pub(super) fn accept(socket: &OwnedFd) -> Result<(FanOutFiles, FanOutOptions), FanOutError> {
+/// Receives the files of a ring. Waits for them until the deadline.
+pub(super) fn accept(
+    socket: impl AsFd,
+    deadline: Deadline,
+) -> Result<(FanOutFiles, FanOutOptions), FanOutError> {
     let mut hello = [0; HELLO_LEN];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::io::retry_on_intr(|| {
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = loop {
         let mut room = [IoSliceMut::new(&mut hello)];
-        net::recvmsg(socket, &mut room, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
-    });
-    let received = received.map_err(|error| FanOutError::Socket(error.into()))?;
+        match net::recvmsg(&socket, &mut room, &mut ancillary, flags) {
+            Ok(received) => break received,
+            Err(Errno::AGAIN) => wait_for(&socket, deadline)?,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(FanOutError::Socket(error.into())),
+        }
+    };
     let mut files = Vec::new();
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(some) = message {
@@ -59,6 +69,18 @@ pub(super) fn accept(socket: &OwnedFd) -> Result<(FanOutFiles, FanOutOptions), F
         FanOutFiles { ring, note },
         options.ok_or(FanOutError::Violated)?,
     ))
+}
+
+/// Waits until a socket can be read.
+fn wait_for(socket: impl AsFd, deadline: Deadline) -> Result<(), FanOutError> {
+    let remaining = deadline.remaining().filter(|left| !left.is_zero());
+    let limit = timespec(remaining.ok_or(FanOutError::Late)?);
+    let mut waited = [PollFd::new(&socket, PollFlags::IN)];
+    match poll(&mut waited, Some(&limit)) {
+        // The caller looks at the clock again.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(FanOutError::Socket(error.into())),
+    }
 }
 
 fn hello(options: FanOutOptions) -> [u8; HELLO_LEN] {

@@ -275,9 +275,15 @@ fn offers_that_are_none_are_refused() {
         slots: 3,
         octets: 64,
     };
+    let holes = || {
+        let file = memory_of_peers::create_file(memory::len(SMALL)).unwrap();
+        rustix::fs::fcntl_add_seals(&file, memory_of_peers::PAGE_SEALS).unwrap();
+        file
+    };
     let plain = || OwnedFd::from(File::open("/dev/null").unwrap());
     let cases = [
         (files(unsealed(), made().note), SMALL),
+        (files(holes(), made().note), SMALL),
         (files(made().ring, plain()), SMALL),
         (files(plain(), made().note), SMALL),
         (made(), other),
@@ -287,6 +293,81 @@ fn offers_that_are_none_are_refused() {
         let send = |here: &UnixStream| rendezvous::offer(here, files, *options).unwrap();
         assert_eq!(refused(&send), violated, "{options:?}");
     }
+}
+
+#[test]
+fn a_reader_permits_a_size_and_a_time() {
+    let limits = ReaderLimits {
+        octets: 8192 + 8 * 64,
+        patience: Duration::from_millis(10),
+    };
+    let publisher = Publisher::create(SMALL).unwrap();
+    let offered = |limits: &ReaderLimits| {
+        let (here, there) = UnixStream::pair().unwrap();
+        publisher.offer().send(&here).unwrap();
+        Reader::receive_within(there.into(), limits)
+    };
+    assert!(offered(&limits).is_ok());
+    let least = limits.octets;
+    let small = ReaderLimits {
+        octets: least - 1,
+        ..limits
+    };
+    match offered(&small).unwrap_err() {
+        FanOutError::TooLarge { octets, most } => assert_eq!((octets, most), (least, least - 1)),
+        error => panic!("{error}"),
+    }
+    let (_silent, there) = UnixStream::pair().unwrap();
+    let silent = Reader::receive_within(there.into(), &limits);
+    assert!(matches!(silent, Err(FanOutError::Late)), "{silent:?}");
+    // One that does not accept, with readers that wait already.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ring");
+    let socket = crate::uds::socket().unwrap();
+    let name = rustix::net::SocketAddrUnix::new(&path).unwrap();
+    rustix::net::bind(&socket, &name).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let late = Reader::join(&path, &limits);
+    assert!(matches!(late, Err(FanOutError::Late)), "{late:?}");
+}
+
+#[test]
+fn the_memory_of_a_ring_is_the_publishers() {
+    let (_publisher, reader, _here) = pair(FanOutOptions {
+        slots: 1024,
+        octets: 4096,
+    });
+    let start = format!(
+        "{:x}-",
+        reader.source.memory.ring().words as *const _ as usize
+    );
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let own = maps.lines().skip_while(|line| !line.starts_with(&start));
+    let resident = own.into_iter().find(|line| line.starts_with("Rss:"));
+    let kib = resident.and_then(|line| line.split_whitespace().nth(1));
+    let kib: usize = kib.unwrap().parse().unwrap();
+    assert!(kib < 1024, "{kib} KiB of a ring that was not read");
+}
+
+#[test]
+fn a_listener_that_is_shut_down_accepts_no_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ring");
+    let listener = Arc::new(FanOutListener::bind(&path).unwrap());
+    let waits = {
+        let listener = listener.clone();
+        thread::spawn(move || listener.accept().unwrap_err().kind())
+    };
+    listener.shut_down();
+    assert_eq!(waits.join().unwrap(), io::ErrorKind::InvalidInput);
+    let refused = Reader::join(&path, &ReaderLimits::default());
+    assert!(
+        matches!(refused, Err(FanOutError::Socket(_))),
+        "{refused:?}"
+    );
+    drop(listener);
+    assert!(!path.exists());
 }
 
 #[test]
