@@ -306,19 +306,21 @@ impl OwnTypeCode {
         let mut capacity = 512;
         loop {
             let arena = Arena::new(capacity);
-            let copy = type_code.copy_in(&arena);
-            debug_assert!(matches!(copy, Ok(_) | Err(CdrError::ArenaFull)));
-            if let Ok(copy) = copy {
-                // SAFETY: By its type all of it is in the arena or is static. The arena's memory
-                // does not move with it, is not reset, and is freed after the last use of the copy.
-                let type_code = unsafe { mem::transmute::<TypeCode<'_>, TypeCode<'static>>(copy) };
-                return Self {
-                    type_code,
-                    _arena: arena,
-                };
-            }
-            // There was no room, which is all that can be wrong.
-            capacity *= 2;
+            let copy = match type_code.copy_in(&arena) {
+                Ok(copy) => copy,
+                Err(CdrError::ArenaFull) => {
+                    capacity *= 2;
+                    continue;
+                }
+                Err(_) => unreachable!("a copy needs nothing but room"),
+            };
+            // SAFETY: By its type all of it is in the arena or is static. The arena's memory
+            // does not move with it, is not reset, and is freed after the last use of the copy.
+            let type_code = unsafe { mem::transmute::<TypeCode<'_>, TypeCode<'static>>(copy) };
+            return Self {
+                type_code,
+                _arena: arena,
+            };
         }
     }
 
