@@ -33,7 +33,8 @@
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | `SIGHUP` | [`survive_hang_up`] |
-//! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
+//! | a regular file, read without waiting and without the memory of a device | [`read_file`], [`read_text`], [`read_file_up_to`] |
+//! | a file, written through no link of another user | [`write_file`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | counts of the threads of this process | [`ThreadCounts`], [`counts_of_others`] |
@@ -93,7 +94,7 @@ pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
 pub use sync::source_affinity::{AffineThread, SourceAffinity};
 pub use sync::wake::Wake;
 pub use sync::worker_set::{Bounds, Call, OfferOutcome, Rank, WakeReason, WorkerSet};
-pub use sys::files::{MAX_FILE, read_file, read_text};
+pub use sys::files::{MAX_FILE, read_file, read_file_up_to, read_text, write_file};
 pub use table::epoch;
 pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};

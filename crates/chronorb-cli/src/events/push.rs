@@ -66,10 +66,14 @@ pub(crate) struct PushArguments {
 pub(super) fn run(arguments: &PushArguments, config: OrbConfig) -> Result<(), EventsError> {
     let payload = match &arguments.file {
         None => arguments.payload.clone().into_bytes(),
-        Some(file) => std::fs::read(file).map_err(|source| EventsError::File {
-            file: file.clone(),
-            source,
-        })?,
+        Some(file) => {
+            let read = chronorb_rt::read_file_up_to(file, MAX_PAYLOAD);
+            let (octets, _) = read.map_err(|source| EventsError::File {
+                file: file.clone(),
+                source,
+            })?;
+            octets
+        }
     };
     let remote = RemoteChannel::connect(&arguments.channel, config)?;
     let failed = |exception| remote.failed("pushing", exception);
@@ -171,3 +175,6 @@ Examples:
   chronorb events push --channel channel.ior --type 20 --file frame.bin
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+/// The longest payload that is read from a file.
+const MAX_PAYLOAD: usize = 64 << 20;

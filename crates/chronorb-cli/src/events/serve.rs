@@ -275,7 +275,7 @@ pub(super) fn run(
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let channel = service.channel();
     if let Some(file) = arguments.ior_file {
-        let written = std::fs::write(&file, format!("{}\n", channel.ior()));
+        let written = chronorb_rt::write_file(&file, format!("{}\n", channel.ior()).as_bytes());
         written.map_err(|source| EventsError::File { file, source })?;
     }
     let binding = match arguments.bind {

@@ -1,12 +1,11 @@
 //! `chronorb ns export`: the bindings of a name server as text.
 
-use std::fs;
 use std::sync::Arc;
 
 use chronorb_giop::Ior;
 use chronorb_naming::{Binding, BindingKind, Change, ChangeError, Target, Tree, export_text};
 use chronorb_orb::{Object, OrbConfig};
-use chronorb_rt::Monotonic;
+use chronorb_rt::{Monotonic, write_file};
 
 use super::arguments::ExportArguments;
 use super::names::{NameServer, NsError};
@@ -27,7 +26,7 @@ pub(super) fn run(arguments: &ExportArguments, config: OrbConfig) -> Result<bool
         .filter(|file| file.as_os_str() != "-")
     {
         None => print_octets(&text)?,
-        Some(file) => fs::write(file, &text).map_err(|source| NsError::File {
+        Some(file) => write_file(file, &text).map_err(|source| NsError::File {
             file: file.to_owned(),
             source,
         })?,

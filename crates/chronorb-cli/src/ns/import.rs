@@ -1,7 +1,6 @@
 //! `chronorb ns import`: the bindings of a text in a name server that runs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Read as _};
 
 use chronorb_giop::Ior;
@@ -14,7 +13,7 @@ use chronorb_orb::{Interface as _, Object, OrbConfig};
 
 use super::arguments::ImportArguments;
 use super::names::{NameFailure, NameServer, NsError, views};
-use super::serve::imported;
+use super::serve::{MAX_IMPORT, imported, read_import};
 use super::survey::HomeServer;
 
 /// A name: its components from the root on.
@@ -55,9 +54,15 @@ fn read(arguments: &ImportArguments) -> Result<Tree, NsError> {
     let file = arguments.file.as_path();
     let data = if file.as_os_str() == "-" {
         let mut data = Vec::new();
-        io::stdin().read_to_end(&mut data).map(|_| data)
+        let mut input = io::stdin().take(MAX_IMPORT as u64 + 1);
+        input.read_to_end(&mut data).and_then(|octets| {
+            if octets > MAX_IMPORT {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            Ok(data)
+        })
     } else {
-        fs::read(file)
+        read_import(file)
     };
     let data = data.map_err(|source| NsError::File {
         file: file.to_owned(),

@@ -118,7 +118,7 @@ fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), Ser
         let store = folder();
         return Err(ServeFailure::NotEmpty { file, store });
     }
-    let read = std::fs::read(&file).map_err(Into::into);
+    let read = read_import(&file).map_err(Into::into);
     let read = read.and_then(|data| imported(&data));
     tree = read.map_err(|problem| ServeFailure::Import { file, problem })?;
     let written = store.write_snapshot(&mut tree.changes());
@@ -127,6 +127,11 @@ fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), Ser
         problem,
     })?;
     Ok((tree, store))
+}
+
+/// Reads a file of names.
+pub(super) fn read_import(file: &Path) -> io::Result<Vec<u8>> {
+    chronorb_rt::read_file_up_to(file, MAX_IMPORT).map(|(data, _)| data)
 }
 
 /// Reads a data file of omniNames, which begins with its port, or a text.
@@ -139,6 +144,8 @@ pub(super) fn imported(data: &[u8]) -> Result<Tree, Box<dyn Error + Send + Sync>
     })
 }
 
+/// The octets of the longest file of names.
+pub(super) const MAX_IMPORT: usize = 256 << 20;
 /// The endpoint that only programs on this machine reach.
 const LOOPBACK: &str = "iiop://127.0.0.1:2809";
 /// The time limit for each object that is checked.

@@ -1,6 +1,5 @@
 //! `chronorb sched assign`: priorities, bands and lanes as a lock file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -52,9 +51,11 @@ pub(crate) fn run(arguments: &AssignArguments) -> Result<(), SchedCommandError> 
             )));
         }
     } else {
-        fs::write(&output, content).map_err(|error| SchedCommandError::Write {
-            file: output.clone(),
-            error,
+        chronorb_rt::write_file(&output, content.as_bytes()).map_err(|error| {
+            SchedCommandError::Write {
+                file: output.clone(),
+                error,
+            }
         })?;
     }
     if arguments.json {

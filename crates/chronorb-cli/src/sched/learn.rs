@@ -1,6 +1,5 @@
 //! `chronorb sched learn`: execution times from a running ORB.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -92,7 +91,7 @@ pub(crate) fn run(arguments: &LearnArguments) -> Result<(), LearnError> {
     lines.extend(missing.map(|(_, operation)| format!("left: {} is not measured", operation.name)));
     if !arguments.dry_run && !taken.is_empty() {
         let output = arguments.output.as_ref().unwrap_or(file);
-        fs::write(output, new).map_err(|error| LearnError::Write {
+        chronorb_rt::write_file(output, new.as_bytes()).map_err(|error| LearnError::Write {
             file: output.clone(),
             error,
         })?;

@@ -103,7 +103,7 @@ pub(crate) fn run(
         service.map_err(|error| ServiceFailure::Serve(error, orb.last_failure().map(Box::new)))?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     if let Some(file) = arguments.ior_file {
-        let written = std::fs::write(&file, format!("{}\n", service.ior()));
+        let written = chronorb_rt::write_file(&file, format!("{}\n", service.ior()).as_bytes());
         written.map_err(|source| ServiceFailure::File { file, source })?;
     }
     let binding = match arguments.bind {

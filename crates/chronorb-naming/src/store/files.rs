@@ -1,10 +1,11 @@
 //! The files of a store: the operations that it needs, and a directory of the file system.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use thiserror::Error;
 
 /// The files of a directory that belongs to one store alone.
@@ -96,6 +97,14 @@ pub enum DirectoryError {
     /// Another process has the lock.
     #[error("another process uses the names in {}; stop it or choose another one", .0.display())]
     Locked(PathBuf),
+    /// Another user can replace the files.
+    #[error("the directory {} of the names is not safe: {problem}", .path.display())]
+    Unsafe {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
+        problem: &'static str,
+    },
     /// The directory cannot be created, opened or locked.
     #[error("the directory {} of the names cannot be used", .path.display())]
     Io {
@@ -108,7 +117,9 @@ pub enum DirectoryError {
 
 impl Directory {
     /// Opens a directory and locks it, so that no second server writes to it. Creates the last
-    /// component of the path if it does not exist.
+    /// component of the path if it does not exist, for this user alone.
+    ///
+    /// The directory has to belong to this user or to root, and not every user may write to it.
     ///
     /// # Errors
     /// See [`DirectoryError`].
@@ -121,10 +132,13 @@ impl Directory {
         create_directory(path).map_err(failure)?;
         let path = path.canonicalize().map_err(failure)?;
         let handle = File::open(&path).map_err(failure)?;
-        let lock = OpenOptions::new()
+        let metadata = handle.metadata().map_err(failure)?;
+        if let Some(problem) = problem_of(metadata.uid(), metadata.mode()) {
+            return Err(DirectoryError::Unsafe { path, problem });
+        }
+        let lock = options()
             .create(true)
             .truncate(false)
-            .write(true)
             .open(path.join("names.lock"))
             .map_err(failure)?;
         match lock.try_lock() {
@@ -141,7 +155,7 @@ impl Directory {
 
 /// Creates a directory whose entry survives a crash.
 fn create_directory(path: &Path) -> io::Result<()> {
-    let is_new = match fs::create_dir(path) {
+    let is_new = match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => true,
         Err(_) if path.is_dir() => false,
         Err(error) => return Err(error),
@@ -153,15 +167,33 @@ fn create_directory(path: &Path) -> io::Result<()> {
     if is_new { synced } else { Ok(()) }
 }
 
+/// Returns the reason why another user can replace files in a directory of this owner and mode.
+fn problem_of(owner: u32, mode: u32) -> Option<&'static str> {
+    let own = rustix::process::geteuid().as_raw();
+    if owner != 0 && owner != own {
+        Some("it belongs to another user")
+    } else if mode & 0o002 != 0 {
+        Some("every user may write to it")
+    } else {
+        None
+    }
+}
+
+/// The options of all files: to read and write, and through no symbolic link.
+fn options() -> OpenOptions {
+    let mut options = File::options();
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
 impl Files for Directory {
     type File = File;
 
     fn open(&mut self, name: &str) -> io::Result<Option<File>> {
-        let opened = File::options()
-            .read(true)
-            .write(true)
-            .open(self.path.join(name));
-        match opened {
+        match options().open(self.path.join(name)) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -169,12 +201,9 @@ impl Files for Directory {
     }
 
     fn create(&mut self, name: &str) -> io::Result<File> {
-        File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(self.path.join(name))
+        let mut options = options();
+        options.create(true).truncate(true);
+        options.open(self.path.join(name))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! Files that are read whole.
+//! Files that are read or written whole.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -18,6 +18,14 @@ pub const MAX_FILE: usize = 1 << 20;
 /// Those of the system; [`io::ErrorKind::InvalidInput`] for a path that names no regular file,
 /// [`io::ErrorKind::FileTooLarge`], and [`io::ErrorKind::WouldBlock`] where the system would wait.
 pub fn read_file(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
+    read_file_up_to(path, MAX_FILE)
+}
+
+/// Reads a regular file as [`read_file`] does, of at most `most` octets.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_file_up_to(path: &Path, most: usize) -> io::Result<(Vec<u8>, Metadata)> {
     let error = |kind, problem| Err(io::Error::new(kind, problem));
     let not_regular = "it is not a regular file";
     // Some devices act when they are opened.
@@ -35,9 +43,10 @@ pub fn read_file(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
         return error(io::ErrorKind::InvalidInput, not_regular);
     }
     let mut octets = Vec::new();
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut octets)?;
-    if octets.len() > MAX_FILE {
-        return error(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB");
+    file.take(most as u64 + 1).read_to_end(&mut octets)?;
+    if octets.len() > most {
+        let problem = format!("it is larger than {} MiB", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
     }
     Ok((octets, metadata))
 }
@@ -50,6 +59,37 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     let (octets, _) = read_file(path)?;
     String::from_utf8(octets)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Writes a file, in place of its present content.
+///
+/// A symbolic link at the path is followed only if it belongs to this user or to root: in a
+/// directory such as `/tmp` another user can make one that names a file of this user.
+///
+/// # Errors
+/// Those of the system; [`io::ErrorKind::PermissionDenied`] for the symbolic link of another user.
+pub fn write_file(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let create = |follow: bool| {
+        let flags = if follow { 0 } else { libc::O_NOFOLLOW };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        // A pipe that no process reads is not waited for.
+        options.custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY);
+        options.open(path)
+    };
+    let mut file = match create(false) {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            let owner = fs::symlink_metadata(path)?.uid();
+            if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+                let problem = "it is a symbolic link of another user";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+            }
+            create(true)
+        }
+        created => created,
+    }?;
+    rustix::io::ioctl_fionbio(&file, false)?;
+    file.write_all(octets)
 }
 
 /// Reads a text that the kernel makes, as below `/proc`, of less than [`MAX_KERNEL_TEXT`] octets.
@@ -128,6 +168,24 @@ mod tests {
         fs::write(&path, [0xff]).unwrap();
         let error = read_text(&path).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_file_is_written_through_own_links_alone() {
+        let folder = Folder::new("write");
+        let (path, link) = (folder.0.join("file"), folder.0.join("link"));
+        write_file(&path, b"a longer text").unwrap();
+        write_file(&path, b"text").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write_file(&link, b"other").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        write_file(Path::new("/dev/null"), b"text").unwrap();
+        // Only root can make the link of another user.
+        if std::os::unix::fs::lchown(&link, Some(65_534), None).is_ok() {
+            let refused = write_file(&link, b"third").unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+            assert_eq!(fs::read(&path).unwrap(), b"other");
+        }
     }
 
     /// The constant of `fcntl.h`, which libc lacks.
