@@ -7,6 +7,7 @@ use std::time::Duration;
 use chronorb_orb::{
     InitError, Object, Orb, OrbConfig, RealTimeMode, SystemException, SystemExceptionKind,
 };
+use chronorb_rt::visible;
 use thiserror::Error;
 
 /// The ORB of one command.
@@ -79,7 +80,8 @@ impl Client {
     pub(crate) fn cause(&self, exception: SystemException) -> String {
         let failure = self.orb.last_failure();
         match failure.filter(|failure| failure.exception() == exception) {
-            Some(failure) => failure.to_string(),
+            // It may name addresses that a peer has sent.
+            Some(failure) => visible(&failure.to_string()).into_owned(),
             None => exception.to_string(),
         }
     }

@@ -12,6 +12,7 @@ mod ior;
 mod lab;
 mod listen;
 mod ns;
+mod output;
 mod peer_arguments;
 mod rio;
 mod sched;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(ConfigError::Help) => return ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("chronorb: {error}");
+            output::report(error);
             return ExitCode::from(WRONG_COMMAND_LINE);
         }
     };
@@ -83,7 +84,7 @@ fn status<T>(result: Result<T, impl Display>) -> ExitCode {
     match result {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("chronorb: {error}");
+            output::report(error);
             ExitCode::FAILURE
         }
     }

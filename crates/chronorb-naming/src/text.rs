@@ -9,8 +9,9 @@
 //! object NAME =NAME        a context that names are not resolved through
 //! ```
 //!
-//! A name is in text form, from the root on, and `/` is the root itself. White space, control
-//! characters and `%` are written `%hh`, as in a `corbaname:` URL. `lease=SECONDS` may follow.
+//! A name is in text form, from the root on, and `/` is the root itself. White space, characters
+//! that are not shown and `%` are written `%hh`, as in a `corbaname:` URL. `lease=SECONDS` may
+//! follow.
 //! Contexts come first, those near to the root before others; so equal states have equal texts.
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use chronorb_giop::{Ior, IorError};
-use chronorb_rt::Monotonic;
+use chronorb_rt::{Monotonic, is_hidden};
 use thiserror::Error;
 
 use crate::change::{Binding, BindingKind, Change, Target};
@@ -434,7 +435,7 @@ fn component_text(id: &[u8], kind: &[u8]) -> Option<String> {
     let name = name_to_text(&[component]).ok()?;
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
-        if c == '%' || c.is_whitespace() || c.is_control() {
+        if c == '%' || c.is_whitespace() || is_hidden(c) {
             for octet in c.encode_utf8(&mut [0; 4]).bytes() {
                 let _ = write!(text, "%{octet:02x}");
             }

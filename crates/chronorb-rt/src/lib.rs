@@ -35,6 +35,7 @@
 //! | `SIGHUP` | [`survive_hang_up`] |
 //! | a regular file, read without waiting and without the memory of a device | [`read_file`], [`read_text`], [`read_file_up_to`] |
 //! | a file, written through no link of another user | [`write_file`] |
+//! | texts of peers for people | [`is_hidden`], [`visible`], [`visible_json`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | counts of the threads of this process | [`ThreadCounts`], [`counts_of_others`] |
@@ -61,6 +62,7 @@ mod sync;
 mod sys;
 mod table;
 mod time;
+mod visible;
 
 pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
@@ -101,3 +103,4 @@ pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};
 pub use time::backoff::Backoff;
 pub use time::clock::{Deadline, Monotonic, sleep_until, tai, thread_cpu_time};
 pub use time::spin::{poll_for, poll_unless_contended, prepare_to_poll};
+pub use visible::{is_hidden, visible, visible_json};

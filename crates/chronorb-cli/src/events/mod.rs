@@ -18,6 +18,8 @@ use serve::EventServerArguments;
 use stats::StatsArguments;
 use tap::TapArguments;
 
+use crate::output;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
     /// Serve an event channel: RtecEventChannelAdmin::EventChannel of TAO.
@@ -64,7 +66,7 @@ impl EventsCommand {
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                eprintln!("chronorb: {error}");
+                output::report(error);
                 ExitCode::FAILURE
             }
         }

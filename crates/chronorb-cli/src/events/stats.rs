@@ -1,14 +1,15 @@
 //! `chronorb events stats`: the state of a channel.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
 use chronorb_orb::OrbConfig;
+use chronorb_rt::visible;
 use clap::Args;
 use serde_json::json;
 
 use super::channel::{ChannelArguments, EventsError, RemoteChannel};
+use crate::output::{print, print_json};
 
 #[derive(Args, Debug)]
 pub(crate) struct StatsArguments {
@@ -27,14 +28,12 @@ pub(super) fn run(arguments: &StatsArguments, config: OrbConfig) -> Result<(), E
     let channel = MonitoredChannel::narrow(remote.channel.as_object()).map_err(failed)?;
     let channel = channel.ok_or(EventsError::NotMonitored)?;
     let statistics = channel.statistics().map_err(failed)?;
-    let text = if arguments.json {
-        format!("{}\n", as_json(&statistics))
+    if arguments.json {
+        print_json(&as_json(&statistics))?;
     } else {
-        as_text(&statistics)
-    };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+        print(&as_text(&statistics))?;
+    }
+    Ok(())
 }
 
 /// The number of units of the channel's times in a second.
@@ -97,8 +96,8 @@ fn as_text(statistics: &ChannelStatisticsBuf) -> String {
     );
     for it in &statistics.consumers {
         let subscription = match it.subscription.as_str() {
-            "" => "(not connected)",
-            subscription => subscription,
+            "" => "(not connected)".into(),
+            subscription => visible(subscription),
         };
         let state = if it.is_suspended { " (suspended)" } else { "" };
         let _ = writeln!(
@@ -107,7 +106,7 @@ fn as_text(statistics: &ChannelStatisticsBuf) -> String {
             it.number, it.sets, it.events, it.lost, it.queued, it.failures,
         );
         if !it.last_error.is_empty() {
-            let _ = writeln!(text, "{:>8} last failure: {}", "", it.last_error);
+            let _ = writeln!(text, "{:>8} last failure: {}", "", visible(&it.last_error));
         }
     }
     let _ = writeln!(
@@ -136,3 +135,43 @@ Examples:
   chronorb events stats --channel channel.ior --json | jq '.consumers[] | select(.lost > 0)'
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+#[cfg(test)]
+mod tests {
+    use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
+    use chronorb_rt::is_hidden;
+
+    use super::*;
+
+    #[test]
+    fn the_texts_of_a_channel_are_visible() {
+        let hidden = "a\u{1b}[2J\n\u{9b}\u{202e}\u{200b}";
+        let connected = ConsumerStatisticsBuf {
+            number: 1,
+            subscription: hidden.to_owned(),
+            is_suspended: false,
+            is_gateway: false,
+            sets: 0,
+            events: 0,
+            lost: 0,
+            queued: 0,
+            pauses: 0,
+            failures: 1,
+            last_error: hidden.to_owned(),
+        };
+        let statistics = ChannelStatisticsBuf {
+            age: 0,
+            received: 0,
+            sets: 0,
+            delivered: 0,
+            lost: 0,
+            evicted: 0,
+            observers: 0,
+            consumers: vec![connected],
+            suppliers: Vec::new(),
+        };
+        let text = as_text(&statistics);
+        assert!(!text.contains(|c| c != '\n' && is_hidden(c)), "{text:?}");
+        assert_eq!(text.lines().count(), 7, "{text:?}");
+    }
+}

@@ -18,13 +18,14 @@ use chronorb_event_service::idl::rtec_event_comm::{
 use chronorb_event_service::keep_order;
 use chronorb_events::{EVENTS_LOST, Entry, Filter, write_entries};
 use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
-use chronorb_rt::ThreadBuilder;
+use chronorb_rt::{ThreadBuilder, is_hidden};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 
 use super::channel::{ChannelArguments, EventsError, RemoteChannel};
 use crate::listen::{Endpoints, INACTIVE, endpoints, set_endpoints};
 use crate::ns::calling_config;
+use crate::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct TapArguments {
@@ -307,7 +308,7 @@ impl Printer {
         }
         if self.json {
             let events: Vec<_> = set.iter().map(as_json).collect();
-            writeln!(out, "{}", json!({ "events": events }))?;
+            writeln!(out, "{}", output::json(&json!({ "events": events }))?)?;
         } else {
             let events: Vec<_> = set.iter().map(as_text).collect();
             writeln!(out, "{}", events.join(" + "))?;
@@ -326,7 +327,7 @@ fn lost_in_channel(set: &[EventBuf]) -> Option<u64> {
 /// Returns the payload as text, if it can be read.
 fn readable(event: &EventBuf) -> Option<&str> {
     let text = str::from_utf8(&event.data.payload).ok()?;
-    (!text.chars().any(char::is_control)).then_some(text)
+    (!text.contains(is_hidden)).then_some(text)
 }
 
 fn hexadecimal(octets: &[u8]) -> String {

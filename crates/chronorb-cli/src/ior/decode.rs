@@ -11,6 +11,7 @@ use chronorb_giop::{
     TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP, TAG_SSL_SEC_TRANS, TAG_UIOP, TAG_UIPMC, TaggedComponent,
     TaggedProfile, UipmcProfile, Version,
 };
+use chronorb_rt::visible;
 use serde::Serialize;
 
 use super::components;
@@ -327,7 +328,7 @@ impl fmt::Display for DecodedReference {
         if self.type_id.is_empty() {
             writeln!(f, "interface: not named")?;
         } else {
-            writeln!(f, "interface: {}", self.type_id)?;
+            writeln!(f, "interface: {}", visible(&self.type_id))?;
         }
         for (number, profile) in (1..).zip(&self.profiles) {
             write!(f, "profile {number}: {}", profile.name)?;
@@ -335,11 +336,11 @@ impl fmt::Display for DecodedReference {
                 write!(f, " {version}")?;
             }
             if let Some(address) = &profile.address {
-                write!(f, " at {address}")?;
+                write!(f, " at {}", visible(address))?;
             }
             f.write_char('\n')?;
             if let Some(key) = &profile.key {
-                writeln!(f, "  key: {key}")?;
+                writeln!(f, "  key: {}", visible(key))?;
             }
             for component in &profile.components {
                 match component.name {
@@ -347,7 +348,7 @@ impl fmt::Display for DecodedReference {
                     None => write!(f, "  component {:#010x}: ", component.tag)?,
                 }
                 match (&component.content, &component.error) {
-                    (Some(content), _) => writeln!(f, "{content}")?,
+                    (Some(content), _) => writeln!(f, "{}", visible(content))?,
                     (None, Some(error)) => writeln!(f, "malformed ({error}): {}", component.hex)?,
                     (None, None) => writeln!(f, "{}", component.hex)?,
                 }
@@ -359,7 +360,7 @@ impl fmt::Display for DecodedReference {
             }
         }
         for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
+            writeln!(f, "warning: {}", visible(warning))?;
         }
         Ok(())
     }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use chronorb_giop::{Component, IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile};
 use chronorb_orb::Object;
+use chronorb_rt::visible;
 use serde::Serialize;
 
 use super::arguments::PingArguments;
 use super::decode::profile_name;
-use super::{IorError, ping, print, to_json};
+use super::{IorError, ping};
 use crate::client::{Client, ClientError};
+use crate::output::{print, print_json};
 
 /// The steps that were tried.
 #[derive(Serialize)]
@@ -55,7 +57,7 @@ pub(super) fn run(
         }
     }
     if arguments.json {
-        print(&(to_json(&this)? + "\n"))?;
+        print_json(&this)?;
     } else {
         print(&this.text())?;
     }
@@ -128,6 +130,7 @@ impl Explanation {
         let mut text = String::new();
         for ExplainedStep { step, ok, result } in &self.steps {
             let mark = if *ok { "ok    " } else { "failed" };
+            let (step, result) = (visible(step), visible(result));
             let _ = writeln!(text, "{mark}  {step}: {result}");
         }
         text.push_str(if self.exists {

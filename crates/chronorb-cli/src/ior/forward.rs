@@ -13,9 +13,10 @@ use chronorb_giop::{
 use chronorb_orb::OrbConfig;
 use thiserror::Error;
 
+use super::IorError;
 use super::arguments::ForwardArguments;
-use super::{IorError, print};
 use crate::client::{Client, shortened};
+use crate::output::{print, report};
 
 /// A server could not be asked where an object is.
 #[derive(Debug, Error)]
@@ -42,17 +43,17 @@ pub(super) fn run(arguments: &ForwardArguments, config: OrbConfig) -> Result<boo
         let (address, answer) = ask(&ior, timeout, max_message)?;
         match answer {
             LocateAnswer::Here => {
-                eprintln!("chronorb: {address} has the object");
+                report(format_args!("{address} has the object"));
                 print(&format!("{ior}\n"))?;
                 return Ok(true);
             }
             LocateAnswer::Unknown => {
-                eprintln!("chronorb: {address} does not have the object");
+                report(format_args!("{address} does not have the object"));
                 return Ok(false);
             }
             LocateAnswer::Forward { to, permanent } => {
                 let lasting = if permanent { ", permanently" } else { "" };
-                eprintln!("chronorb: {address} forwards{lasting}");
+                report(format_args!("{address} forwards{lasting}"));
                 ior = to;
             }
         }

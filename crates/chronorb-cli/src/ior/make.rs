@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &MakeArguments, config: OrbConfig) -> Result<(), Io
     let mut ior = client.object(&url)?.ior().clone();
     ior.type_id.clone_from(&arguments.type_id);
     add_components(arguments, &mut ior)?;
-    print(&format!("{ior}\n"))
+    Ok(print(&format!("{ior}\n"))?)
 }
 
 /// Adds what an address of `corbaloc:` leaves out: IIOP, and its greatest version.

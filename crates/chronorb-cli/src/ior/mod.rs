@@ -8,7 +8,7 @@ mod forward;
 mod make;
 mod ping;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use chronorb_orb::OrbConfig;
 use thiserror::Error;
 
 use crate::client::{self, Client, ClientError};
+use crate::output::{self, print, print_json};
 
 pub(crate) use arguments::IorCommand;
 
@@ -56,7 +57,7 @@ impl IorCommand {
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                eprintln!("chronorb: {error}");
+                output::report(error);
                 ExitCode::FAILURE
             }
         }
@@ -75,10 +76,11 @@ fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError
     };
     let decoded = DecodedReference::new(&ior, arguments.resolve);
     if arguments.json {
-        print(&(to_json(&decoded)? + "\n"))
+        print_json(&decoded)?;
     } else {
-        print(&decoded.to_string())
+        print(&decoded.to_string())?;
     }
+    Ok(())
 }
 
 fn is_a(arguments: &IsAArguments, config: OrbConfig) -> Result<bool, IorError> {
@@ -90,16 +92,6 @@ fn is_a(arguments: &IsAArguments, config: OrbConfig) -> Result<bool, IorError> {
         .map_err(|exception| client.failed(format!("asking for the interface {id}"), exception))?;
     print(if has { "yes\n" } else { "no\n" })?;
     Ok(has)
-}
-
-fn print(text: &str) -> Result<(), IorError> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<String, IorError> {
-    Ok(serde_json::to_string(value).map_err(io::Error::from)?)
 }
 
 /// Milliseconds with their fraction, for JSON.

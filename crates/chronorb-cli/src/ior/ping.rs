@@ -6,8 +6,9 @@ use chronorb_orb::{BindError, Object, OrbConfig};
 use serde::Serialize;
 
 use super::arguments::PingArguments;
-use super::{IorError, explain, millis, print, to_json};
+use super::{IorError, explain, millis};
 use crate::client::{Client, ClientError};
+use crate::output::{print, print_json};
 
 /// The outcome of asking an object.
 #[derive(Serialize)]
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &PingArguments, config: OrbConfig) -> Result<bool, 
         max_ms: at(100),
     };
     if arguments.json {
-        print(&(to_json(&report)? + "\n"))?;
+        print_json(&report)?;
     } else {
         print(&report.text())?;
     }

@@ -143,10 +143,31 @@ impl ServerArguments {
     }
 }
 
+/// The bound of commands that ask for all bindings.
+#[derive(Args, Debug)]
+pub(crate) struct BoundArguments {
+    /// The most bindings and contexts to ask for; a server that has more ends the command.
+    #[arg(long, value_name = "NUMBER", default_value_t = 100_000,
+          value_parser = value_parser!(u32).range(1..=GREATEST_MAX))]
+    max: u32,
+}
+
+impl BoundArguments {
+    pub(super) fn max(&self) -> usize {
+        self.max as usize
+    }
+}
+
+/// The greatest number of bindings that fits into memory.
+pub(super) const GREATEST_MAX: i64 = 1_000_000;
+
 #[derive(Args, Debug)]
 pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(super) server: ServerArguments,
+
+    #[command(flatten)]
+    pub(super) bound: BoundArguments,
 
     /// The name of the context to begin with; the root by default.
     #[arg(value_name = "NAME")]
@@ -173,6 +194,9 @@ pub(crate) struct ListArguments {
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(super) server: ServerArguments,
+
+    #[command(flatten)]
+    pub(super) bound: BoundArguments,
 
     /// Write the contexts of other servers and their bindings, instead of their references.
     #[arg(long)]
@@ -201,6 +225,9 @@ pub(crate) struct ImportArguments {
 pub(crate) struct GcArguments {
     #[command(flatten)]
     pub(super) server: ServerArguments,
+
+    #[command(flatten)]
+    pub(super) bound: BoundArguments,
 
     /// Remove what is found. Without it nothing is changed.
     #[arg(long)]

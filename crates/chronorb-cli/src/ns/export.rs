@@ -5,16 +5,16 @@ use std::sync::Arc;
 use chronorb_giop::Ior;
 use chronorb_naming::{Binding, BindingKind, Change, ChangeError, Target, Tree, export_text};
 use chronorb_orb::{Object, OrbConfig};
-use chronorb_rt::{Monotonic, write_file};
+use chronorb_rt::{Monotonic, visible, write_file};
 
 use super::arguments::ExportArguments;
 use super::names::{NameServer, NsError};
-use super::print_octets;
 use super::survey::{ContextProblem, HomeServer, Survey, SurveyBinding};
+use crate::output::{print_octets, report};
 
 /// Exports all bindings; `false` where some are not in the text.
 pub(super) fn run(arguments: &ExportArguments, config: OrbConfig) -> Result<bool, NsError> {
-    let names = NameServer::connect(&arguments.server, config)?;
+    let names = NameServer::connect(&arguments.server, config)?.bounded(&arguments.bound);
     let mut home = HomeServer::of(&names)?;
     let survey = Survey::take(&names, &mut home, arguments.follow)?;
     let tree = tree_of(&survey)?;
@@ -34,7 +34,10 @@ pub(super) fn run(arguments: &ExportArguments, config: OrbConfig) -> Result<bool
     for (number, context) in survey.contexts.iter().enumerate() {
         if let Some(ContextProblem::Elsewhere(cause)) = &context.problem {
             let name = survey.name(number);
-            eprintln!("chronorb: {name} is exported as a reference to its server: {cause}");
+            let name = visible(&name);
+            report(format_args!(
+                "{name} is exported as a reference to its server: {cause}"
+            ));
         }
     }
     if summary.omitted > 0 {

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use chronorb_naming::idl::cos_naming::{DestroyError, NamingContext, ResolveErrorBuf};
 use chronorb_orb::{Object, OrbConfig};
+use chronorb_rt::visible;
 
 use super::arguments::GcArguments;
 use super::list::{ObjectState, states};
 use super::names::{NameServer, NsError, text_of, views};
-use super::print;
 use super::survey::{ContextProblem, HomeServer, Survey, SurveyBinding};
+use crate::output::print;
 
 /// Finds what is not needed, and removes it if that is asked for; `false` if something is left.
 pub(super) fn run(arguments: &GcArguments, config: OrbConfig) -> Result<bool, NsError> {
-    let names = NameServer::connect(&arguments.server, config)?;
+    let names = NameServer::connect(&arguments.server, config)?.bounded(&arguments.bound);
     // The list of all contexts is older than the search by name: contexts that are created
     // meanwhile are in neither or in the search only.
     let mut home = HomeServer::of(&names)?;
@@ -23,7 +24,7 @@ pub(super) fn run(arguments: &GcArguments, config: OrbConfig) -> Result<bool, Ns
     let mut orphans = orphans(&home, &survey);
     for (context, binding, state) in &dead {
         let name = format!("{}{}", survey.name(*context), text_of(&binding.component));
-        print(&format!("{name}  {state}\n"))?;
+        print(&format!("{}  {state}\n", visible(&name)))?;
     }
     for orphan in &orphans {
         print(&format!("context without a name  {}\n", orphan.ior()))?;

@@ -1,17 +1,18 @@
 //! `chronorb ns list`: contexts and their bindings, with the state of each object.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use chronorb_naming::idl::cos_naming::{BindingType, NamingContext};
+use chronorb_naming::idl::cos_naming::{BindingBuf, BindingType, NameComponentBuf, NamingContext};
 use chronorb_orb::{Object, OrbConfig, SystemExceptionKind};
+use chronorb_rt::visible;
 use serde::Serialize;
 
 use super::arguments::ListArguments;
 use super::names::{NameServer, NsError, text_of};
-use super::print;
 use crate::client::Client;
+use crate::output::{print, print_json};
 
 /// All bindings of a list, in the order of the tree.
 #[derive(Serialize)]
@@ -50,17 +51,24 @@ enum ListedKind {
 
 /// Lists a context; `false` where an object was found not to be there.
 pub(super) fn run(arguments: &ListArguments, config: OrbConfig) -> Result<bool, NsError> {
-    let names = NameServer::connect(&arguments.server, config)?;
+    let names = NameServer::connect(&arguments.server, config)?.bounded(&arguments.bound);
     let first = match &arguments.name {
         Some(name) => NamingContext::unchecked_narrow(&names.resolve(name)?),
         None => names.root.clone(),
     };
+    let mut walk = Walk {
+        names: &names,
+        arguments,
+        count: 0,
+        kept: Vec::new(),
+    };
+    let bindings = walk.bindings_of(&first, "")?;
+    let mut path = vec![first.as_object().clone()];
+    walk.context(&first, "", &mut path, bindings)?;
     let mut listing = Listing {
         version: 1,
-        bindings: Vec::new(),
+        bindings: walk.kept,
     };
-    let mut path = vec![first.as_object().clone()];
-    listing.add_context(&names, arguments, &first, "", &mut path)?;
     let mut all_there = true;
     if arguments.check {
         check(&names.client, &mut listing.bindings);
@@ -70,33 +78,52 @@ pub(super) fn run(arguments: &ListArguments, config: OrbConfig) -> Result<bool, 
             .all(|binding| binding.state.as_deref().is_none_or(|state| state == OK));
     }
     if arguments.json {
-        let text = serde_json::to_string(&listing).map_err(std::io::Error::from)?;
-        print(&(text + "\n"))?;
+        print_json(&listing)?;
     } else {
-        print(&listing.tree())?;
+        for binding in &listing.bindings {
+            print(&binding.line())?;
+        }
     }
     Ok(all_there)
 }
 
-impl Listing {
-    /// Adds the bindings of a context. `path` has the contexts around it, so that a loop ends.
-    fn add_context(
+/// The way through the contexts of a list. A binding is printed when it is found, unless it is
+/// needed afterwards.
+struct Walk<'a> {
+    names: &'a NameServer,
+    arguments: &'a ListArguments,
+    /// The bindings that were asked for.
+    count: usize,
+    kept: Vec<ListedBinding>,
+}
+
+impl Walk<'_> {
+    fn bindings_of(
         &mut self,
-        names: &NameServer,
-        arguments: &ListArguments,
+        context: &NamingContext,
+        prefix: &str,
+    ) -> Result<Vec<BindingBuf>, NsError> {
+        let bindings = self.names.bindings_of(context, prefix, self.count)?;
+        self.count += bindings.len();
+        Ok(bindings)
+    }
+
+    /// Lists the bindings of a context. `path` has the contexts around it, so that a loop ends.
+    fn context(
+        &mut self,
         context: &NamingContext,
         prefix: &str,
         path: &mut Vec<Object>,
+        bindings: Vec<BindingBuf>,
     ) -> Result<(), NsError> {
-        for binding in names.bindings_of(context, prefix, self.bindings.len())? {
+        for binding in bindings {
             let Some(component) = binding.binding_name.first() else {
                 continue;
             };
             let is_context = binding.binding_type == BindingType::Ncontext;
-            let name = format!("{prefix}{}", text_of(component));
-            let index = self.bindings.len();
-            self.bindings.push(ListedBinding {
-                name: name.clone(),
+            let text = text_of(component);
+            let mut entry = ListedBinding {
+                name: format!("{prefix}{text}"),
                 kind: if is_context {
                     ListedKind::Context
                 } else {
@@ -105,75 +132,100 @@ impl Listing {
                 ior: None,
                 state: None,
                 problem: None,
-                component: text_of(component),
+                component: text,
                 depth: path.len() - 1,
                 object: None,
-            });
-            let is_followed = is_context && !arguments.flat;
-            if !is_followed && !arguments.ior && !arguments.check {
-                continue;
-            }
-            let entry = &mut self.bindings[index];
-            let object = match context.resolve(&[component.as_view()]) {
-                Ok(Some(object)) => object,
-                Ok(None) => {
-                    entry.problem = Some("a nil reference".to_owned());
-                    continue;
-                }
-                Err(error) => {
-                    entry.problem = Some(error.to_string());
-                    continue;
-                }
             };
-            if arguments.ior {
-                entry.ior = Some(object.ior().to_string());
-            }
-            if !is_followed {
-                entry.object = Some(object);
-                continue;
-            }
-            if path.contains(&object) {
-                entry.problem = Some("a context around this one".to_owned());
-                continue;
-            }
-            if path.len() >= MAX_DEPTH {
-                entry.problem = Some(format!("more than {MAX_DEPTH} contexts in each other"));
-                continue;
-            }
-            path.push(object.clone());
-            let inner = NamingContext::unchecked_narrow(&object);
-            let listed = self.add_context(names, arguments, &inner, &format!("{name}/"), path);
-            path.pop();
-            match listed {
-                Ok(()) => {}
-                // The context of another server may be down; the list goes on.
-                Err(NsError::Client(error)) => {
-                    self.bindings[index].problem = Some(error.to_string());
-                }
-                Err(error) => return Err(error),
+            let prefix = format!("{}/", entry.name);
+            let inner = self.inspect(context, component, &prefix, path, &mut entry)?;
+            self.add(entry)?;
+            if let Some((object, bindings)) = inner {
+                let inner = NamingContext::unchecked_narrow(&object);
+                path.push(object);
+                self.context(&inner, &prefix, path, bindings)?;
+                path.pop();
             }
         }
         Ok(())
     }
 
-    fn tree(&self) -> String {
-        let mut text = String::new();
-        for binding in &self.bindings {
-            let indent = 2 * binding.depth;
-            let slash = match binding.kind {
-                ListedKind::Context => "/",
-                ListedKind::Object => "",
-            };
-            // A string takes every text.
-            let _ = write!(text, "{:indent$}{}{slash}", "", binding.component);
-            for part in [&binding.state, &binding.problem, &binding.ior]
-                .into_iter()
-                .flatten()
-            {
-                let _ = write!(text, "  {part}");
-            }
-            text.push('\n');
+    /// Resolves a binding as far as that is asked for. Returns the context there and its bindings,
+    /// if it is to be listed.
+    fn inspect(
+        &mut self,
+        context: &NamingContext,
+        component: &NameComponentBuf,
+        prefix: &str,
+        path: &[Object],
+        entry: &mut ListedBinding,
+    ) -> Result<Option<(Object, Vec<BindingBuf>)>, NsError> {
+        let is_followed = entry.kind == ListedKind::Context && !self.arguments.flat;
+        if !is_followed && !self.arguments.ior && !self.arguments.check {
+            return Ok(None);
         }
+        let ListedBinding {
+            ior,
+            problem,
+            object: kept,
+            ..
+        } = entry;
+        let mut problem = |text: String| {
+            *problem = Some(text);
+            Ok(None)
+        };
+        let object = match context.resolve(&[component.as_view()]) {
+            Ok(Some(object)) => object,
+            Ok(None) => return problem("a nil reference".to_owned()),
+            Err(error) => return problem(error.to_string()),
+        };
+        if self.arguments.ior {
+            *ior = Some(object.ior().to_string());
+        }
+        if !is_followed {
+            *kept = Some(object);
+            return Ok(None);
+        }
+        if path.contains(&object) {
+            return problem("a context around this one".to_owned());
+        }
+        if path.len() >= MAX_DEPTH {
+            return problem(format!("more than {MAX_DEPTH} contexts in each other"));
+        }
+        match self.bindings_of(&NamingContext::unchecked_narrow(&object), prefix) {
+            Ok(bindings) => Ok(Some((object, bindings))),
+            // The context of another server may be down; the list goes on.
+            Err(NsError::Client(error)) => problem(error.to_string().replace('\n', " ")),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn add(&mut self, binding: ListedBinding) -> Result<(), NsError> {
+        if self.arguments.json || self.arguments.check {
+            self.kept.push(binding);
+        } else {
+            print(&binding.line())?;
+        }
+        Ok(())
+    }
+}
+
+impl ListedBinding {
+    /// Returns the line of a tree.
+    fn line(&self) -> String {
+        let indent = 2 * self.depth;
+        let slash = match self.kind {
+            ListedKind::Context => "/",
+            ListedKind::Object => "",
+        };
+        let mut text = format!("{:indent$}{}{slash}", "", visible(&self.component));
+        for part in [&self.state, &self.problem, &self.ior]
+            .into_iter()
+            .flatten()
+        {
+            text.push_str("  ");
+            text.push_str(&visible(part));
+        }
+        text.push('\n');
         text
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use binding::{Binding, calling_config};
 pub(crate) use names::{NameServer, NsError};
 
 use crate::client::ClientError;
+use crate::output;
 
 impl NsCommand {
     /// Runs the command with the settings of the command line, and returns the exit status.
@@ -31,7 +32,7 @@ impl NsCommand {
             Self::List(arguments) => list::run(&arguments, config),
             Self::Resolve { server, name } => NameServer::connect(&server, config)
                 .and_then(|names| names.resolve_waiting(&name, server.wait()))
-                .and_then(|object| print(&format!("{}\n", object.ior())))
+                .and_then(|object| Ok(output::print(&format!("{}\n", object.ior()))?))
                 .map(|()| true),
             Self::Bind {
                 server,
@@ -69,26 +70,15 @@ impl NsCommand {
                 ExitCode::SUCCESS
             }
             Err(error @ NsError::NotFound { .. }) => {
-                eprintln!("chronorb: {error}");
+                output::report(error);
                 ExitCode::from(NO)
             }
             Err(error) => {
-                eprintln!("chronorb: {error}");
+                output::report(error);
                 ExitCode::FAILURE
             }
         }
     }
-}
-
-fn print(text: &str) -> Result<(), NsError> {
-    print_octets(text.as_bytes())
-}
-
-fn print_octets(text: &[u8]) -> Result<(), NsError> {
-    use std::io::Write as _;
-    let mut out = io::stdout().lock();
-    out.write_all(text)?;
-    Ok(out.flush()?)
 }
 
 impl From<ClientError> for NsError {

@@ -14,11 +14,11 @@ use chronorb_naming::idl::cos_naming::{
 };
 use chronorb_naming::{ChangeError, NameTextError, name_from_text, name_to_text};
 use chronorb_orb::{Object, OrbConfig, SystemException, SystemExceptionKind};
+use chronorb_rt::visible;
 use thiserror::Error;
 
-use super::arguments::ServerArguments;
+use super::arguments::{BoundArguments, GREATEST_MAX, ServerArguments};
 use super::serve::ServeFailure;
-use super::survey::MAX_BINDINGS;
 use crate::client::{Client, ClientError};
 
 /// A command of `chronorb ns` failed.
@@ -50,7 +50,7 @@ pub(crate) enum NsError {
     CannotProceed(String),
     #[error("{0} is bound to a nil reference")]
     Nil(String),
-    #[error("there are more than {0} bindings")]
+    #[error("there are more than {0} bindings or contexts; --max permits more")]
     TooMany(usize),
     #[error("{name}: the server allows leases of {least} to {greatest} seconds")]
     TimeToLive {
@@ -87,6 +87,8 @@ pub(crate) enum NsError {
 pub(crate) struct NameServer {
     pub(super) client: Client,
     pub(super) root: NamingContext,
+    /// The most bindings and contexts that are asked for, so that a server cannot go on for ever.
+    pub(super) max: usize,
 }
 
 /// The failure of an operation on a name.
@@ -188,7 +190,17 @@ impl NameServer {
             }
         };
         let root = NamingContext::unchecked_narrow(&root);
-        Ok(Self { client, root })
+        Ok(Self {
+            client,
+            root,
+            max: GREATEST_MAX as usize,
+        })
+    }
+
+    /// Sets the most bindings that are asked for.
+    pub(super) fn bounded(mut self, bound: &BoundArguments) -> Self {
+        self.max = bound.max();
+        self
     }
 
     /// Returns the ORB of the calls.
@@ -261,7 +273,7 @@ impl NameServer {
         count: usize,
     ) -> Result<Vec<BindingBuf>, NsError> {
         let failed = |exception| {
-            let name = prefix.trim_end_matches('/');
+            let name = visible(prefix.trim_end_matches('/'));
             let subject = if name.is_empty() {
                 "listing the first context".to_owned()
             } else {
@@ -275,8 +287,8 @@ impl NameServer {
                 let (more, batch) = iterator.next_n(BATCH).map_err(failed)?;
                 let is_last = !more || batch.is_empty();
                 bindings.extend(batch);
-                if count + bindings.len() > MAX_BINDINGS {
-                    return Err(NsError::TooMany(MAX_BINDINGS));
+                if count + bindings.len() > self.max {
+                    return Err(NsError::TooMany(self.max));
                 }
                 if is_last {
                     break;
@@ -285,8 +297,8 @@ impl NameServer {
             // The server may have ended it by itself.
             let _ = iterator.destroy();
         }
-        if count + bindings.len() > MAX_BINDINGS {
-            return Err(NsError::TooMany(MAX_BINDINGS));
+        if count + bindings.len() > self.max {
+            return Err(NsError::TooMany(self.max));
         }
         bindings.sort_by(|one, other| {
             let key = |binding: &BindingBuf| {
@@ -304,7 +316,7 @@ impl NameServer {
         components: &[NameComponentBuf],
         error: NameFailure,
     ) -> NsError {
-        let name = name.to_owned();
+        let name = visible(name).into_owned();
         match error {
             NameFailure::NotFound(why, rest) => {
                 let at = components.len().saturating_sub(rest);

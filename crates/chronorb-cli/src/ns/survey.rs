@@ -194,7 +194,7 @@ impl HomeServer {
     pub(super) fn of(names: &NameServer) -> Result<Self, NsError> {
         let mut home = Self::new(&names.root);
         let context = ListedContext::unchecked_narrow(names.root.as_object());
-        let (mut first, mut listed) = (0, HashSet::new());
+        let (mut first, mut count, mut listed) = (0, 0, HashSet::new());
         loop {
             let batch = match context.list_contexts(first, BATCH) {
                 Ok(batch) => batch,
@@ -210,15 +210,16 @@ impl HomeServer {
                 break;
             };
             first = next;
+            count += batch.len();
+            if count > names.max {
+                return Err(NsError::TooMany(names.max));
+            }
             for entry in batch {
                 match (entry.number, entry.reference) {
                     (0, Some(root)) => home.add_root(root),
                     (_, Some(context)) => drop(listed.insert(context.into_object())),
                     (_, None) => {}
                 }
-            }
-            if listed.len() > MAX_BINDINGS {
-                return Err(NsError::TooMany(MAX_BINDINGS));
             }
         }
         home.listed = Some(listed);
@@ -318,7 +319,5 @@ fn is_missing(kind: SystemExceptionKind) -> bool {
 
 /// The contexts of one answer of a server.
 const BATCH: u32 = 1000;
-/// The greatest number of bindings, so that a server cannot fill the memory.
-pub(super) const MAX_BINDINGS: usize = 1_000_000;
 /// The components of a name in a message.
 const MAX_SHOWN_COMPONENTS: usize = 64;

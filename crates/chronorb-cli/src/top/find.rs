@@ -75,13 +75,13 @@ pub(super) fn say_which(found: &[FoundMonitor]) -> String {
     for found in found {
         let (orb_id, command) = match &found.said {
             Ok((_, report)) => (plain(&report.orb_id), plain(&report.command)),
-            Err(error) => ("?".to_owned(), error.to_string()),
+            Err(error) => ("?".to_owned(), plain(&error.to_string())),
         };
         text += &format!(
             "{:>8}  {:<12}  {}\n{:24}{}\n",
             found.pid,
             cut(&orb_id, 12),
-            found.path.display(),
+            plain(&found.path.display().to_string()),
             "",
             cut(&command, 56)
         );

@@ -137,7 +137,7 @@ fn show_in_turn(mut source: Source, options: &Options) -> Result<(), TopError> {
         sleep_until(next);
         let view = source.next()?;
         let mut text = if options.json {
-            view.to_json()
+            chronorb_rt::visible_json(&view.to_json()).into_owned()
         } else {
             table(&view)
         };

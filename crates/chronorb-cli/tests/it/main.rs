@@ -24,6 +24,7 @@ mod rio_plan;
 mod sched;
 mod sched_learn;
 mod sched_serve;
+mod strangers;
 mod support;
 mod top;
 mod whitebox;

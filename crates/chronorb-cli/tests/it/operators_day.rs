@@ -24,7 +24,7 @@ use self::certificates::Authority;
 use crate::support::{chronorb, stdout};
 
 #[path = "../../../chronorb-transport/tests/it/certificates/mod.rs"]
-mod certificates;
+pub(crate) mod certificates;
 
 /// A case of the day.
 struct Case {

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chronorb_rt::visible;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
@@ -56,15 +57,9 @@ fn render(line: &mut String, time: Duration, (level, target): (&str, &str), fiel
     line.push('\n');
 }
 
-/// Adds a text without its control characters, which a peer may have chosen.
+/// Adds a text, which a peer may have chosen, without characters that are not shown.
 fn escape(line: &mut String, text: &str) {
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default())
-        } else {
-            line.push(c)
-        }
-    }
+    line.push_str(&visible(text));
 }
 
 impl Fields {

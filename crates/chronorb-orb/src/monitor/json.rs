@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use chronorb_rt::is_hidden;
+
 /// A value with a form in JSON.
 pub(super) trait Json {
     /// Appends the value.
@@ -69,8 +71,10 @@ impl Json for str {
         for letter in self.chars() {
             match letter {
                 '"' | '\\' => text.extend(['\\', letter]),
-                '\0'..' ' => {
-                    let _ = write!(text, "\\u{:04x}", letter as u32);
+                hidden if is_hidden(hidden) => {
+                    for unit in hidden.encode_utf16(&mut [0; 2]) {
+                        let _ = write!(text, "\\u{unit:04x}");
+                    }
                 }
                 _ => text.push(letter),
             }

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "monitor-client")]
+use chronorb_rt::visible;
 use chronorb_rt::{Monotonic, Policy, Scheduling, ThreadInfo};
 #[cfg(feature = "monitor-client")]
 use serde::{Deserialize, Serialize};
@@ -108,13 +110,15 @@ impl Report {
     /// # Errors
     /// [`ReadError`].
     pub fn read(line: &str) -> Result<Self, ReadError> {
-        let malformed = |e: serde_json::Error| ReadError::Malformed(e.to_string());
+        // The error repeats parts of the line.
+        let malformed =
+            |e: serde_json::Error| ReadError::Malformed(visible(&e.to_string()).into_owned());
         let head: Head = serde_json::from_str(line).map_err(malformed)?;
         match head {
             Head { version, .. } if version != VERSION => Err(ReadError::Version(version)),
             Head {
                 error: Some(why), ..
-            } => Err(ReadError::Refused(why)),
+            } => Err(ReadError::Refused(visible(&why).into_owned())),
             _ => serde_json::from_str(line).map_err(malformed),
         }
     }

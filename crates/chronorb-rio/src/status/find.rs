@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use chronorb_rt::is_hidden;
+
 use super::counters::Page;
 
 /// The result of a search for pages.
@@ -126,11 +128,11 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Returns the name of a process without control characters.
+/// Returns the name of a process without characters that are not shown.
 fn command(process: &Path) -> String {
     let name = fs::read(process.join("comm")).unwrap_or_default();
     let name = String::from_utf8_lossy(&name);
-    name.chars().filter(|c| !c.is_control()).collect()
+    name.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
 /// The maximum number of pages per process. No process uses RIO on more interfaces; the limit

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use chronorb_rt::PublishedWords;
+use chronorb_rt::{PublishedWords, is_hidden};
 use thiserror::Error;
 
 use super::layout::{self, BUCKETS, Count, HEAD, Level};
@@ -257,14 +257,14 @@ pub enum SnapshotError {
     Unread(io::Error),
 }
 
-/// Decodes the text up to the first 0. Control characters are replaced.
+/// Decodes the text up to the first 0. Characters that are not shown are replaced.
 fn text(words: &[u64]) -> String {
     let octets: Vec<u8> = (words.iter().flat_map(|word| word.to_ne_bytes()))
         .take_while(|octet| *octet != 0)
         .collect();
     let text = String::from_utf8_lossy(&octets);
     text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| if is_hidden(c) { '?' } else { c })
         .collect()
 }
 
