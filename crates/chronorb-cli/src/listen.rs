@@ -24,11 +24,13 @@ pub(crate) fn set_endpoints(config: &mut OrbConfig, listen: Vec<Endpoints>, defa
 }
 
 /// Returns the references of an initial reference that people can read: one for each IIOP address.
-/// An object that has none is shown as a whole.
+/// An object that has none is shown as a whole, as one that is reached by TLS alone: its profiles
+/// have port 0, and no URL names the port of TLS.
 pub(crate) fn references(object: &Ior, name: &str) -> Vec<String> {
     let profiles = object.profiles.iter();
     let profiles = profiles.filter(|profile| profile.tag == TAG_INTERNET_IOP);
     let profiles = profiles.filter_map(|profile| IiopProfile::decode(&profile.data).ok());
+    let profiles = profiles.filter(|profile| profile.port != 0);
     let urls: Vec<_> = profiles.map(|profile| url(&profile, name)).collect();
     if urls.is_empty() {
         vec![object.to_string()]
