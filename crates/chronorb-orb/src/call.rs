@@ -19,6 +19,7 @@ use crate::gather::{self, GatherError};
 use crate::orb::Orb;
 use crate::peer::Peer;
 use crate::poa::{ObjectId, Poa};
+use crate::quota::Origin;
 use crate::rtcorba::Priority;
 use crate::server::ReplySink;
 
@@ -200,6 +201,11 @@ impl<'a> Call<'a> {
     /// identity. `None` for calls from within the process.
     pub fn peer(&self) -> Option<Peer<'a>> {
         self.incoming.peer.map(Peer::new)
+    }
+
+    /// The unit by which a service limits what the client takes.
+    pub fn origin(&self) -> Origin {
+        self.peer().map_or(Origin::Process, |peer| peer.origin())
     }
 
     /// The certificate (X.509, DER) that proves the client's identity, if the request arrived by

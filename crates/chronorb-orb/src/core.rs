@@ -24,6 +24,7 @@ use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
+use crate::quota::Quotas;
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
 #[cfg(feature = "distributable-threads")]
@@ -49,6 +50,7 @@ pub(crate) struct Core {
     pub(crate) channels: MonitoredChannels,
     /// Counts of faults and of refused peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
+    pub(crate) quotas: Quotas,
     pub(crate) poas: PoaTable,
     #[cfg(feature = "miop")]
     pub(crate) groups: Groups,
@@ -111,6 +113,7 @@ impl Core {
             #[cfg(feature = "monitor")]
             channels: MonitoredChannels::default(),
             incidents,
+            quotas: Quotas::default(),
             poas: PoaTable::new(&config, incarnation),
             #[cfg(feature = "miop")]
             groups: Groups::default(),

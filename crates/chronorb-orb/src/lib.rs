@@ -43,6 +43,7 @@ mod peer;
 pub mod poa;
 mod profile;
 mod protocol;
+pub mod quota;
 mod room;
 pub mod rtcorba;
 #[cfg(feature = "distributable-threads")]

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use chronorb_transport::{Connection, Credentials, RemoteAddress};
 
+use crate::quota::Origin;
+
 /// The other side of the connection that carried a request.
 ///
 /// Each method asks the kernel, or reads the certificate, when it is called. Servants that do not
@@ -41,6 +43,11 @@ impl<'a> Peer<'a> {
             RemoteAddress::Process(credentials) => Some(credentials),
             _ => None,
         }
+    }
+
+    /// The unit by which services limit what the peer takes. With TLS this allocates.
+    pub fn origin(&self) -> Origin {
+        Origin::of(self.0)
     }
 
     /// The certificate (X.509, DER) that proves the peer's identity, if it is connected by TLS and

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chronorb_orb::monitor::{ChannelSnapshot, QueueSnapshot, Report, Strategy};
+use chronorb_orb::quota::QuotaSnapshot;
 use chronorb_orb::rtcorba::{LaneOrder, Priority};
 use chronorb_orb::{Activity, LaneSnapshot, OperationSnapshot, ThreadSnapshot};
 use chronorb_rt::Scheduling;
@@ -29,6 +30,8 @@ pub(super) struct OrbView {
     pub(super) operations: Vec<OperationView>,
     /// The event channels.
     pub(super) channels: Vec<ChannelView>,
+    /// The quotas of services.
+    pub(super) quotas: Vec<QuotaSnapshot>,
 }
 
 /// An event channel. Rates are those of the interval.
@@ -189,6 +192,7 @@ impl OrbView {
                     ChannelView::between(earlier, channel, seconds)
                 })
                 .collect(),
+            quotas: after.quotas.clone(),
         }
     }
 
@@ -560,6 +564,17 @@ pub(super) mod tests {
         let slow = &view.queues[1];
         assert_eq!((slow.events_per_s, slow.lost_per_s), (200.0, 100.0));
         assert_eq!((slow.lost, slow.queued), (250, 25));
+    }
+
+    /// Returns a report of a name server whose iterators are nearly used up.
+    pub(crate) fn with_quota(second: f64) -> Report {
+        let mut report = report(second, &[]);
+        let quota = json!({
+            "name": "iterators", "used": 930, "total": 1000, "per_origin": 500,
+            "origins": 12, "most": 500, "refused": 17,
+        });
+        report.quotas = vec![serde_json::from_value(quota).expect("its form")];
+        report
     }
 
     #[test]

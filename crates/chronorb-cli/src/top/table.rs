@@ -2,6 +2,7 @@
 
 use chronorb_orb::Activity;
 use chronorb_orb::monitor::Strategy;
+use chronorb_orb::quota::QuotaSnapshot;
 use chronorb_orb::rtcorba::LaneOrder;
 use chronorb_rt::{Policy, Scheduling};
 
@@ -107,6 +108,10 @@ pub(super) fn lines(view: &OrbView, layout: Layout) -> Vec<Line> {
         lines.push(Line::default());
         lines.extend(channels(&view.channels, layout.width));
     }
+    if !view.quotas.is_empty() {
+        lines.push(Line::default());
+        lines.extend(quotas(&view.quotas, layout.width));
+    }
     lines
 }
 
@@ -198,6 +203,45 @@ fn channels(channels: &[ChannelView], width: usize) -> Vec<Line> {
     }
     lines
 }
+
+/// Renders the quotas of services, below the titles.
+fn quotas(quotas: &[QuotaSnapshot], width: usize) -> Vec<Line> {
+    let name = width
+        .saturating_sub(QUOTA_FIXED)
+        .clamp(LEAST_CHANNEL, MOST_CHANNEL);
+    let titles = format!(
+        "{:<name$} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}",
+        "QUOTA", "USED", "LIMIT", "PEERS", "MOST", "EACH", "REFUS",
+    );
+    let line = |it: &QuotaSnapshot| {
+        let near = |used: u64, limit: u64| {
+            if used >= limit - limit / 10 {
+                Look::Waits
+            } else {
+                Look::Plain
+            }
+        };
+        let refused = if it.refused > 0 {
+            Look::Wrong
+        } else {
+            Look::Plain
+        };
+        let pair = |used, limit| format!(" {:>5} {:>5}", count(used), count(limit));
+        let title = format!("{:<name$}", cut(&plain(&it.name), name));
+        Line::of(Look::Title, title)
+            .and(near(it.used, it.total), pair(it.used, it.total))
+            .and(Look::Plain, format!(" {:>5}", count(it.origins)))
+            .and(near(it.most, it.per_origin), pair(it.most, it.per_origin))
+            .and(refused, format!(" {:>5}", count(it.refused)))
+    };
+    let titles = Line::of(Look::Title, titles);
+    std::iter::once(titles)
+        .chain(quotas.iter().map(line))
+        .collect()
+}
+
+/// Six columns of five characters with their gaps.
+const QUOTA_FIXED: usize = 6 * 6;
 
 const LEAST_CHANNEL: usize = 16;
 const MOST_CHANNEL: usize = 40;
@@ -440,7 +484,7 @@ fn short(scheduling: Scheduling) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rates::tests::{lane, report, with_channel, with_operation};
+    use super::super::rates::tests::{lane, report, with_channel, with_operation, with_quota};
     use super::*;
 
     fn view() -> OrbView {
@@ -525,6 +569,27 @@ mod tests {
                 "EventService (1 to 2)                     2000  4000   105   1000  1050     1",
                 "  3 1:20                                        2000     0      0     0",
                 "  4 not connected                               2000   105   1000  1050",
+            ]
+        );
+        for width in [1, 40, 80] {
+            for line in shown(&view, width) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_quota_is_one_line() {
+        let (before, after) = (with_quota(1.0), with_quota(2.0));
+        let view = OrbView::between(&before, &after);
+        let text = shown(&view, 80);
+        let at = text.iter().position(|line| line.starts_with("QUOTA"));
+        let at = at.expect("there is a quota");
+        assert_eq!(
+            text[at..],
+            [
+                "QUOTA                                     USED LIMIT PEERS  MOST  EACH REFUS",
+                "iterators                                  930  1000    12   500   500    17",
             ]
         );
         for width in [1, 40, 80] {

@@ -52,6 +52,9 @@ incidents! {
     Evicted => "made room",
     /// A connection was refused because its peer already has the maximum number for one peer.
     TooManyOfPeer => "too many connections of a peer",
+    /// A charge that a quota of a service refused ([`crate::quota`]); the number is that of its
+    /// units.
+    QuotaExceeded => "quota exceeded",
     /// The connection with the most buffered octets was ended, since all together had too many; the
     /// number is that of its octets.
     CutOff => "cut off for its buffers",

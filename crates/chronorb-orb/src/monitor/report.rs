@@ -18,6 +18,7 @@ use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
 use crate::observe::{Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::quota::QuotaSnapshot;
 use crate::rtcorba::{LaneOrder, Priority};
 use crate::server;
 
@@ -54,6 +55,9 @@ pub struct Report {
     /// them.
     #[cfg_attr(feature = "monitor-client", serde(default))]
     pub incidents: BTreeMap<String, u64>,
+    /// The quotas of its services; empty if they have none.
+    #[cfg_attr(feature = "monitor-client", serde(default))]
+    pub quotas: Vec<QuotaSnapshot>,
     /// The thread pools that are in use.
     pub pools: Vec<PoolSnapshot>,
     /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the
@@ -147,6 +151,7 @@ impl Report {
                 .into_iter()
                 .map(|(incident, count)| (incident.name().to_owned(), count))
                 .collect(),
+            quotas: snapshot.quotas,
             pools: snapshot.pools,
             other_threads: others
                 .filter(|thread| !in_lanes.contains(&thread.tid))
@@ -197,6 +202,7 @@ object!(
     "real_time" = real_time,
     "waiting_for_main_thread" = waiting_for_main_thread,
     "incidents" = incidents,
+    "quotas" = quotas,
     "pools" = pools,
     "other_threads" = other_threads,
     "operations" = operations,
@@ -221,6 +227,16 @@ object!(
     "events" = events,
     "lost" = lost,
     "queued" = queued,
+);
+object!(
+    QuotaSnapshot:
+    "name" = name,
+    "used" = used,
+    "total" = total,
+    "per_origin" = per_origin,
+    "origins" = origins,
+    "most" = most,
+    "refused" = refused,
 );
 object!(PoolSnapshot: "number" = number, "has_lanes" = has_lanes, "lanes" = lanes);
 object!(
@@ -462,6 +478,12 @@ mod tests {
                 real_time: strategy == Strategy::Reactive,
                 waiting_for_main_thread: 0,
                 incidents: [("a".to_owned(), 1), ("b".to_owned(), 2)].into(),
+                quotas: vec![QuotaSnapshot {
+                    name: "iterators".to_owned(),
+                    used: 5,
+                    refused: u64::MAX,
+                    ..QuotaSnapshot::default()
+                }],
                 pools: vec![PoolSnapshot {
                     number: 1,
                     has_lanes: true,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::ThreadpoolStrategy;
 use crate::incident::Incident;
 use crate::observe::OperationSnapshot;
+use crate::quota::QuotaSnapshot;
 use crate::rtcorba::{LaneOrder, Priority};
 
 /// The state of an ORB: its thread pools, and waiting threads.
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub waiting_for_main_thread: usize,
     /// Faults and refusals of peers, by cause, since the ORB was made.
     pub incidents: Vec<(Incident, u64)>,
+    /// The quotas of the services of the program ([`Orb::quota`](crate::Orb::quota)).
+    pub quotas: Vec<QuotaSnapshot>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,
     /// The measured operations, in the order of their names; none without `-ORBMeasure` and

@@ -28,6 +28,7 @@ use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 #[cfg(feature = "ssliop")]
 use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
+use crate::quota::{Quota, QuotaLimits};
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 #[cfg(feature = "distributable-threads")]
@@ -299,6 +300,15 @@ impl Orb {
     #[cfg(feature = "monitor")]
     pub fn monitor_channel(&self, source: std::sync::Weak<dyn ChannelSource>) {
         self.core.channels.add(source);
+    }
+
+    /// Makes a quota of a resource, by its name in the plural, for the servants of a service.
+    ///
+    /// The monitor and [`snapshot`](Self::snapshot) report it as long as it or a charge lives.
+    pub fn quota(&self, name: &'static str, limits: QuotaLimits) -> Arc<Quota> {
+        let quota = Quota::new(name, limits, self.core.incidents.clone());
+        self.core.quotas.add(&quota);
+        quota
     }
 
     /// The policies of this ORB, for calls of all threads.

@@ -22,12 +22,12 @@ use super::datagram_peers;
 use super::end::LostConnection;
 use super::input::Input;
 use super::load::{Account, Load};
-use super::origin::Origin;
 use super::output::{Output, PostedMessages, spare_of};
 use super::turns::Turns;
 #[cfg(feature = "bidir")]
 use crate::bidirectional::ReplyReceiver;
 use crate::gather::{GatherError, Send};
+use crate::quota::Origin;
 use crate::rtcorba::Priority;
 
 /// A connection of a server. One thread at a time has its input, and one its output; no other

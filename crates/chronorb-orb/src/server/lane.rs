@@ -29,7 +29,6 @@ use super::datagram_peers::{DatagramPeers, is_datagram_peer};
 use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
 use super::input::Input;
 use super::load::Load;
-use super::origin::Origin;
 use super::parking::Parking;
 use super::queued::QueuedRequest;
 use super::scheduler::PoolScheduler;
@@ -41,6 +40,7 @@ use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
+use crate::quota::Origin;
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool: its endpoints, reactor, connections and threads, for requests of one
@@ -699,7 +699,7 @@ impl ServerLane {
         }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_datagram_peer = is_datagram_peer(transport.carriage());
-        let origin = Origin::of(&*transport);
+        let origin = Origin::of_connection(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
             self.incidents.note(incident, &Peer::new(&*transport), 0);
             // In order, so that the peer knows that no request was processed.

@@ -38,7 +38,6 @@ mod listen_points;
 mod listening;
 mod load;
 mod main_thread;
-mod origin;
 mod output;
 mod parking;
 mod pool;

@@ -16,6 +16,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         strategy: core.config.threadpool_strategy,
         waiting_for_main_thread: core.main.waiting(),
         incidents: core.incidents.counts().collect(),
+        quotas: core.quotas.snapshots(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
         #[cfg(feature = "schedule")]
         operations: core

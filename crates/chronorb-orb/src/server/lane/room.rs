@@ -8,8 +8,8 @@ use chronorb_rt::Key;
 
 use super::ServerLane;
 use crate::incident::Incident;
+use crate::quota::Origin;
 use crate::server::connection::ServerConnection;
-use crate::server::origin::Origin;
 
 impl ServerLane {
     /// Ends the connection with the greatest rank, of one origin or of all; returns whether there

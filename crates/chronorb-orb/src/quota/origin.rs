@@ -1,0 +1,122 @@
+//! The origins of requests and connections, the unit of limits.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::OnceLock;
+
+use chronorb_transport::{Connection, RemoteAddress};
+
+/// The peers whose use of a limited resource counts together.
+///
+/// It is the most that a transport proves about a peer: a certificate before an address. An address
+/// of a datagram is proved only by `-ORBDIOPProof`.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The holder of a certificate (TLS), by a fingerprint that differs between processes.
+    Certificate(u64),
+    /// A user of this machine, at a Unix-domain socket or in shared memory, by its number.
+    User(u32),
+    /// A host; with IPv6 its network of 64 bits, because a host may have any number of addresses
+    /// in it.
+    Host(IpAddr),
+    /// A connection on the loopback, by the address of its other end, since all users of this
+    /// machine have one host.
+    Connection(SocketAddr),
+    /// A peer of which its protocol reports nothing; all peers of the protocol are one origin.
+    Protocol(&'static str),
+    /// A call from within this process, which has a share of its own like any other origin.
+    Process,
+}
+
+impl Origin {
+    /// The origin of what arrives on a connection.
+    pub(crate) fn of(transport: &dyn Connection) -> Self {
+        match transport.peer_certificate() {
+            Some(certificate) => Self::Certificate(fingerprint(&certificate)),
+            None => Self::by_address(transport),
+        }
+    }
+
+    /// The origin as [`of`](Self::of) finds it, without a look at certificates.
+    fn by_address(transport: &dyn Connection) -> Self {
+        let remote = transport.remote();
+        match remote.address {
+            RemoteAddress::Process(credentials) => Self::User(credentials.uid),
+            RemoteAddress::Host(address) => Self::of_host(address),
+            RemoteAddress::Unknown => Self::Protocol(remote.scheme),
+        }
+    }
+
+    /// The origin by which connections are limited before their handshake; `None` on the loopback,
+    /// and where the transport does not tell.
+    pub(crate) fn of_connection(transport: &dyn Connection) -> Option<Self> {
+        let origin = Self::by_address(transport);
+        matches!(origin, Self::Host(_) | Self::User(_)).then_some(origin)
+    }
+
+    fn of_host(address: SocketAddr) -> Self {
+        match address.ip().to_canonical() {
+            ip if ip.is_loopback() => Self::Connection(SocketAddr::new(ip, address.port())),
+            IpAddr::V6(v6) => {
+                let network = v6.to_bits() & !u128::from(u64::MAX);
+                Self::Host(Ipv6Addr::from_bits(network).into())
+            }
+            v4 => Self::Host(v4),
+        }
+    }
+}
+
+/// Displays the origin, for messages to people.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Certificate(fingerprint) => write!(f, "certificate {fingerprint:016x}"),
+            Self::User(uid) => write!(f, "user {uid}"),
+            Self::Host(host) => write!(f, "{host}"),
+            Self::Connection(address) => write!(f, "{address}"),
+            Self::Protocol(scheme) => write!(f, "peers by {scheme}"),
+            Self::Process => f.write_str("this process"),
+        }
+    }
+}
+
+/// A keyed hash: without the key, a certificate with the fingerprint of another one is not found.
+fn fingerprint(certificate: &[u8]) -> u64 {
+    static KEYS: OnceLock<RandomState> = OnceLock::new();
+    KEYS.get_or_init(RandomState::new).hash_one(certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(address: &str) -> Origin {
+        Origin::of_host(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn each_connection_on_the_loopback_is_an_origin() {
+        for address in ["127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]"] {
+            let (first, second) = (of(&format!("{address}:1")), of(&format!("{address}:2")));
+            assert!(matches!(first, Origin::Connection(_)), "{first}");
+            assert_ne!(first, second);
+        }
+        assert_eq!(of("127.0.0.1:7"), of("[::ffff:127.0.0.1]:7"));
+    }
+
+    #[test]
+    fn addresses_of_one_host_are_one_origin() {
+        assert_eq!(of("10.1.0.7:1"), of("[::ffff:10.1.0.7]:2"));
+        assert_ne!(of("10.1.0.7:1"), of("10.1.0.8:1"));
+        assert_eq!(of("[2001:db8::1]:1"), of("[2001:db8::ffff:2]:2"));
+        assert_ne!(of("[2001:db8::1]:1"), of("[2001:db8:0:1::1]:1"));
+    }
+
+    #[test]
+    fn a_certificate_has_one_fingerprint() {
+        assert_eq!(fingerprint(b"certificate"), fingerprint(b"certificate"));
+        assert_ne!(fingerprint(b"certificate"), fingerprint(b"another"));
+    }
+}
