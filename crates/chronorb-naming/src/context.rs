@@ -4,27 +4,29 @@ use std::sync::Arc;
 
 use chronorb::poa::{Cookie, ObjectId, Poa, Refusal, ServantLocator};
 use chronorb::{Call, Object, Servant, SystemException, SystemExceptionKind};
+use chronorb_cdr::CdrError;
 use chronorb_rt::Monotonic;
 
 use crate::change::{Binding, BindingKind, Change, Target};
-use crate::failure::{Failure, RemoteError, system};
+use crate::failure::{Failure, RemoteError, TextFailure, over_quota, system};
 use crate::federation::proceed;
+use crate::housekeeping::{BATCH, end_leases};
 use crate::idl::chronorb_naming::leasing_context::InvalidTimeToLive;
 use crate::idl::chronorb_naming::{
     BindWithLeaseError, LeasingContext, LeasingContextServant, ListedContextServant,
     ListedContextSkeleton, NumberedContext, NumberedContexts, RebindWithLeaseError, ReleaseError,
     RenewError,
 };
-use crate::idl::cos_naming::naming_context::{InvalidName, NotEmpty};
+use crate::idl::cos_naming::naming_context::NotEmpty;
 use crate::idl::cos_naming::naming_context_ext::InvalidAddress;
 use crate::idl::cos_naming::{
     BindContextError, BindError, BindNewContextError, BindingIterator, BindingList, DestroyError,
-    Name, NameComponent, NameComponentBuf, NamingContext, NamingContextExtServant,
-    NamingContextServant, RebindContextError, RebindError, ResolveError, ResolveStrError,
-    ToNameError, ToStringError, ToUrlError, UnbindError,
+    Name, NameComponent, NamingContext, NamingContextExtServant, NamingContextServant,
+    RebindContextError, RebindError, ResolveError, ResolveStrError, ToNameError, ToStringError,
+    ToUrlError, UnbindError,
 };
 use crate::iterator::to_list;
-use crate::name::{name_from_text, name_to_text, name_to_url};
+use crate::name::{TextComponents, text_octets, url_octets, write_text, write_url};
 use crate::state::{ChangeFailure, ServerState, number, target_of};
 use crate::tree::{Place, Tree, TreeError};
 
@@ -69,15 +71,18 @@ impl Contexts {
         remote: impl FnOnce(&Object, Name<'a>) -> Result<T, E>,
     ) -> Result<T, Failure<'a>> {
         let context = target_of(call)?;
-        let made = self.0.change(|tree, now| {
-            Ok(match tree.walk(context, name, now)? {
-                Place::Here(context, last) => {
-                    let (changes, result) = plan(tree, context, last, now)?;
-                    (changes, Ok(result))
-                }
-                Place::Elsewhere(reference, rest) => (Vec::new(), Err((reference, rest))),
-            })
-        });
+        let made = self.0.change(
+            || call.origin(),
+            |tree, now| {
+                Ok(match tree.walk(context, name, now)? {
+                    Place::Here(context, last) => {
+                        let (changes, result) = plan(tree, context, last, now)?;
+                        (changes, Ok(result))
+                    }
+                    Place::Elsewhere(reference, rest) => (Vec::new(), Err((reference, rest))),
+                })
+            },
+        );
         match made.map_err(|failure| self.refused(call, failure))? {
             Ok(result) => Ok(result),
             Err((reference, rest)) => proceed(&self.0, call, reference, rest, remote),
@@ -87,6 +92,7 @@ impl Contexts {
     fn refused<'a>(&self, call: &Call<'a>, failure: ChangeFailure<'a>) -> Failure<'a> {
         match failure {
             ChangeFailure::Refused(error) => Failure::of_tree(call, &self.0, error),
+            ChangeFailure::Quota(error) => Failure::System(over_quota(&error)),
             ChangeFailure::Journal => Failure::System(system(SystemExceptionKind::PersistStore)),
             ChangeFailure::Inconsistent => Failure::System(system(SystemExceptionKind::Internal)),
         }
@@ -252,10 +258,13 @@ impl NamingContextServant for Contexts {
     }
 
     fn new_context(&self, call: &Call<'_>) -> Result<Option<NamingContext>, SystemException> {
-        let created = self.0.change(|tree, _| {
-            let (context, change) = tree.create_context()?;
-            Ok((vec![change], context))
-        });
+        let created = self.0.change(
+            || call.origin(),
+            |tree, _| {
+                let (context, change) = tree.create_context()?;
+                Ok((vec![change], context))
+            },
+        );
         match created.map_err(|failure| self.refused(call, failure)) {
             Ok(context) => self.0.context(context).map(Some),
             Err(Failure::System(exception)) => Err(exception),
@@ -290,9 +299,14 @@ impl NamingContextServant for Contexts {
 
     fn destroy(&self, call: &Call<'_>) -> Result<(), DestroyError> {
         let context = target_of(call)?;
-        let destroyed = self
-            .0
-            .change(|tree, now| Ok((tree.destroy(context, now)?, ())));
+        // The change removes bindings whose leases have ended, in one group.
+        if self.0.read(|tree, _| tree.binding_count(context)) > BATCH {
+            end_leases(&self.0);
+        }
+        let destroyed = self.0.change(
+            || call.origin(),
+            |tree, now| Ok((tree.destroy(context, now)?, ())),
+        );
         match destroyed.map_err(|failure| self.refused(call, failure)) {
             Ok(()) => Ok(()),
             Err(Failure::NotEmpty) => Err(NotEmpty.into()),
@@ -311,8 +325,9 @@ impl NamingContextServant for Contexts {
         let (page, has_others) = self.0.read(|tree, now| tree.page(context, None, n, now));
         let iterator = if has_others || how_many == 0 {
             let after = page.last().map(|entry| entry.key.clone());
-            let (now, limits) = (self.0.now(), &self.0.limits);
-            let opened = self.0.iterators.lock().open(context, after, now, limits);
+            let (origin, now) = (call.origin(), self.0.now());
+            let opened = self.0.iterators.lock().open(origin, context, after, now);
+            let opened = opened.map_err(|error| over_quota(&error))?;
             Some(self.0.iterator(opened)?)
         } else {
             None
@@ -329,13 +344,11 @@ enum NewContext {
 
 impl NamingContextExtServant for Contexts {
     fn to_string<'a>(&self, call: &Call<'a>, n: Name<'a>) -> Result<&'a str, ToStringError> {
-        let text = name_to_text(n).map_err(|_| InvalidName)?;
-        Ok(call.keep(text))
+        Ok(self.name_to_text(call, n)?)
     }
 
     fn to_name<'a>(&self, call: &Call<'a>, sn: &'a str) -> Result<Name<'a>, ToNameError> {
-        let name = name_from_text(sn).map_err(|_| InvalidName)?;
-        Ok(name_view(call, name)?)
+        Ok(self.name_from_text(call, sn)?)
     }
 
     fn to_url<'a>(
@@ -344,8 +357,12 @@ impl NamingContextExtServant for Contexts {
         addr: &'a str,
         sn: &'a str,
     ) -> Result<&'a str, ToUrlError> {
-        name_from_text(sn).map_err(|_| InvalidName)?;
-        let url = name_to_url(addr, sn).map_err(|_| InvalidAddress)?;
+        self.check_text(sn)?;
+        if addr.len() > self.0.limits.reference_octets {
+            return Err(system(SystemExceptionKind::ImpLimit).into());
+        }
+        let mut url = room_for(url_octets(addr, sn))?;
+        write_url(addr, sn, &mut url).map_err(|_| InvalidAddress)?;
         Ok(call.keep(url))
     }
 
@@ -354,17 +371,70 @@ impl NamingContextExtServant for Contexts {
         call: &Call<'a>,
         sn: &'a str,
     ) -> Result<Option<Object>, ResolveStrError<'a>> {
-        let name = name_from_text(sn).map_err(|_| InvalidName)?;
-        Ok(self.look_up(call, name_view(call, name)?)?)
+        let name = self.name_from_text(call, sn).map_err(Failure::from)?;
+        Ok(self.look_up(call, name)?)
     }
 }
 
-fn name_view<'a>(
-    call: &Call<'a>,
-    name: Vec<NameComponentBuf>,
-) -> Result<Name<'a>, SystemException> {
-    let name = call.keep(name);
-    call.fill(name.len(), |i| name[i].as_view())
+impl Contexts {
+    /// Checks the text of a name, in constant memory, and returns the number of its components.
+    fn check_text(&self, text: &str) -> Result<usize, TextFailure> {
+        let limits = &self.0.limits;
+        if text.is_empty() {
+            return Err(TextFailure::Invalid);
+        }
+        if text.len() > limits.longest_text() {
+            return Err(TOO_LONG.into());
+        }
+        let mut components = 0;
+        for component in TextComponents::new(text) {
+            components += 1;
+            if components > limits.components || component?.octets() > limits.component_octets {
+                return Err(TOO_LONG.into());
+            }
+        }
+        Ok(components)
+    }
+
+    /// Reads the text of a name. The name borrows from the text.
+    fn name_from_text<'a>(&self, call: &Call<'a>, text: &'a str) -> Result<Name<'a>, TextFailure> {
+        let n = self.check_text(text)?;
+        let (arena, mut components) = (call.arena(), TextComponents::new(text));
+        let name = arena.fill(n, |_| match components.next() {
+            Some(Ok(component)) => component.in_arena(arena),
+            // The text was checked.
+            Some(Err(_)) | None => Err(CdrError::EndOfData),
+        });
+        Ok(name.map_err(SystemException::from)?)
+    }
+
+    /// Writes the text of a name.
+    fn name_to_text<'a>(&self, call: &Call<'a>, name: Name<'a>) -> Result<&'a str, TextFailure> {
+        let limits = &self.0.limits;
+        let is_long = |component: &NameComponent<'_>| {
+            component.id.len() + component.kind.len() > limits.component_octets
+        };
+        if name.is_empty() {
+            return Err(TextFailure::Invalid);
+        }
+        if name.len() > limits.components || name.iter().any(is_long) {
+            return Err(TOO_LONG.into());
+        }
+        let mut text = room_for(text_octets(name))?;
+        write_text(name, &mut text);
+        Ok(call.keep(text))
+    }
+}
+
+/// The exception for a name or an address that is longer than the limits allow.
+const TOO_LONG: SystemException = system(SystemExceptionKind::ImpLimit);
+
+/// Returns a string with room for so many octets.
+fn room_for(octets: usize) -> Result<String, SystemException> {
+    let mut text = String::new();
+    let reserved = text.try_reserve_exact(octets);
+    reserved.map_err(|_| system(SystemExceptionKind::NoMemory))?;
+    Ok(text)
 }
 
 impl LeasingContextServant for Contexts {

@@ -1,5 +1,6 @@
 //! Failures of operations, and the exceptions that they become.
 
+use chronorb::quota::QuotaError;
 use chronorb::{Call, SystemException, SystemExceptionKind};
 
 use crate::idl::chronorb_naming::leasing_context::{InvalidTimeToLive, LeaseLost};
@@ -12,8 +13,9 @@ use crate::idl::cos_naming::naming_context::{
 };
 use crate::idl::cos_naming::{
     BindError, BindErrorBuf, NameComponent, NamingContext, RebindError, RebindErrorBuf,
-    ResolveStrError,
+    ResolveStrError, ToStringError, ToUrlError,
 };
+use crate::name::NameTextError;
 use crate::state::ServerState;
 use crate::tree::TreeError;
 
@@ -33,6 +35,33 @@ pub(crate) enum Failure<'a> {
 /// A system exception that completed nothing.
 pub(crate) const fn system(kind: SystemExceptionKind) -> SystemException {
     SystemException::no(kind, 0)
+}
+
+/// The exception for a client that has too much.
+pub(crate) fn over_quota(error: &QuotaError) -> SystemException {
+    system(match error {
+        QuotaError::Memory { .. } => SystemExceptionKind::NoMemory,
+        _ => SystemExceptionKind::NoResources,
+    })
+}
+
+/// The reason why a text is not read or written.
+pub(crate) enum TextFailure {
+    /// The text is no name, or the name has no text.
+    Invalid,
+    System(SystemException),
+}
+
+impl From<SystemException> for TextFailure {
+    fn from(exception: SystemException) -> Self {
+        Self::System(exception)
+    }
+}
+
+impl From<NameTextError> for TextFailure {
+    fn from(_: NameTextError) -> Self {
+        Self::Invalid
+    }
 }
 
 impl<'a> Failure<'a> {
@@ -84,6 +113,15 @@ impl<'a> Failure<'a> {
     }
 }
 
+impl From<TextFailure> for Failure<'_> {
+    fn from(failure: TextFailure) -> Self {
+        match failure {
+            TextFailure::Invalid => Self::InvalidName,
+            TextFailure::System(exception) => Self::System(exception),
+        }
+    }
+}
+
 impl From<SystemException> for Failure<'_> {
     fn from(exception: SystemException) -> Self {
         Self::System(exception)
@@ -125,6 +163,21 @@ remote! {
     RebindWithLeaseErrorBuf { InvalidTimeToLive(error) => Failure::InvalidTimeToLive(error) }
     ReleaseErrorBuf { LeaseLost => Failure::LeaseLost }
 }
+
+macro_rules! raised_by_texts {
+    ($($error:ident),*) => {$(
+        impl From<TextFailure> for $error {
+            fn from(failure: TextFailure) -> Self {
+                match failure {
+                    TextFailure::Invalid => InvalidName.into(),
+                    TextFailure::System(exception) => exception.into(),
+                }
+            }
+        }
+    )*};
+}
+
+raised_by_texts! { ToStringError, ToUrlError }
 
 /// Failures that an operation does not raise cannot occur in it.
 const IMPOSSIBLE: SystemException = system(SystemExceptionKind::Internal);

@@ -13,7 +13,8 @@ use crate::state::ServerState;
 /// Continues an operation with the rest of the name at a context of another server.
 ///
 /// The caller gets the exceptions of the operation as they are. A system exception and an excess
-/// of concurrent calls become `CannotProceed`: the caller may continue there by itself.
+/// of concurrent calls, of this client or of all, become `CannotProceed`: the caller may continue
+/// there by itself.
 pub(crate) fn proceed<'a, T, E: RemoteError>(
     shared: &Arc<ServerState>,
     call: &Call<'a>,
@@ -27,7 +28,7 @@ pub(crate) fn proceed<'a, T, E: RemoteError>(
         return Err(Failure::NotFound(NotFound { why, rest_of_name }));
     };
     let context = NamingContext::unchecked_narrow(&object);
-    let Some(_claimed) = shared.claim_federated_call() else {
+    let Ok(_claimed) = shared.federated.charge(call.origin(), 1) else {
         return Err(Failure::at(call, &context, rest));
     };
     let object = object.with_timeout(shared.limits.federation_timeout);

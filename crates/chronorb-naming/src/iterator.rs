@@ -3,10 +3,11 @@
 //! A binding that exists during the whole listing is returned exactly once. An iterator holds one
 //! key, however many bindings are left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chronorb::poa::{Cookie, ObjectId, Poa, Refusal, ServantLocator};
+use chronorb::quota::{Charge, Origin, Quota, QuotaError, QuotaLimits};
 use chronorb::{Call, Servant, SystemException, SystemExceptionKind};
 use chronorb_rt::Monotonic;
 
@@ -20,8 +21,10 @@ use crate::state::{ServerState, number, target_of};
 use crate::tree::ListEntry;
 
 /// The iterators that exist.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Iterators {
+    quota: Arc<Quota>,
+    most: QuotaLimits,
     last: u64,
     open: BTreeMap<u64, Position>,
 }
@@ -32,32 +35,71 @@ struct Position {
     /// The key of the last binding that was returned.
     after: Option<Arc<[u8]>>,
     used: Monotonic,
+    charge: Charge,
 }
 
 impl Iterators {
-    /// Makes an iterator, in place of the one that was not used for the longest time if there are
-    /// too many.
+    pub(crate) fn new(quota: Arc<Quota>, most: QuotaLimits) -> Self {
+        Self {
+            quota,
+            most,
+            last: 0,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Makes an iterator for an origin. If it has too many, its own oldest one ends; if all have
+    /// too many together, the oldest one of the origin with the most ends.
     pub(crate) fn open(
         &mut self,
+        origin: Origin,
         context: u64,
         after: Option<Arc<[u8]>>,
         now: Monotonic,
-        limits: &Limits,
-    ) -> u64 {
-        if self.open.len() >= limits.iterators.max(1) {
-            let oldest = self.open.iter().min_by_key(|(_, position)| position.used);
-            let oldest = oldest.map(|(id, _)| *id);
-            oldest.and_then(|id| self.open.remove(&id));
+    ) -> Result<u64, QuotaError> {
+        let origins = self.open.values().map(|position| position.charge.origin());
+        let own = origins.filter(|it| *it == origin).count() as u64;
+        if own >= self.most.per_origin {
+            self.end_oldest(|it| it == origin);
+        } else if self.open.len() as u64 >= self.most.total {
+            self.end_oldest_of_most(origin);
         }
+        let charge = self.quota.charge(origin, 1)?;
         self.last += 1;
-        let used = now;
         let position = Position {
             context,
             after,
-            used,
+            used: now,
+            charge,
         };
         self.open.insert(self.last, position);
-        self.last
+        Ok(self.last)
+    }
+
+    /// Ends the iterator that was not used for the longest time, of these origins.
+    fn end_oldest(&mut self, is_of: impl Fn(Origin) -> bool) {
+        let open = self.open.iter();
+        let oldest = open
+            .filter(|(_, position)| is_of(position.charge.origin()))
+            .min_by_key(|(_, position)| position.used)
+            .map(|(id, _)| *id);
+        oldest.and_then(|id| self.open.remove(&id));
+    }
+
+    /// Ends the oldest iterator of the origin itself if none has more, or else of those that have
+    /// the most.
+    fn end_oldest_of_most(&mut self, origin: Origin) {
+        let mut counts = HashMap::new();
+        for position in self.open.values() {
+            *counts.entry(position.charge.origin()).or_insert(0) += 1;
+        }
+        let count = |origin| counts.get(&origin).copied().unwrap_or_default();
+        let most = counts.values().copied().max().unwrap_or_default();
+        if count(origin) == most {
+            self.end_oldest(|it| it == origin);
+        } else {
+            self.end_oldest(|it| count(it) == most);
+        }
     }
 
     /// Ends the iterators that were not used for too long.

@@ -30,6 +30,7 @@ mod life;
 mod limits;
 mod name;
 mod omninames;
+mod owners;
 mod server;
 mod state;
 pub mod store;

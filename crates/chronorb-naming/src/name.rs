@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use chronorb_cdr::{Arena, CdrError};
 use chronorb_giop::url::ObjectUrl;
 use thiserror::Error;
 
@@ -41,17 +42,8 @@ pub fn name_to_text(name: &[NameComponent<'_>]) -> Result<String, NameTextError>
     if name.is_empty() {
         return Err(NameTextError::Empty);
     }
-    let mut text = String::new();
-    for (i, component) in name.iter().enumerate() {
-        if i > 0 {
-            text.push('/');
-        }
-        escape(component.id, &mut text);
-        if component.id.is_empty() || !component.kind.is_empty() {
-            text.push('.');
-            escape(component.kind, &mut text);
-        }
-    }
+    let mut text = String::with_capacity(text_octets(name));
+    write_text(name, &mut text);
     Ok(text)
 }
 
@@ -69,23 +61,10 @@ pub fn name_from_text(text: &str) -> Result<Vec<NameComponentBuf>, NameTextError
     if text.is_empty() {
         return Err(NameTextError::Empty);
     }
-    let mut name = Vec::new();
-    let mut component = Component::default();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '/' => name.push(std::mem::take(&mut component).finish()?),
-            '.' if component.kind.is_some() => return Err(NameTextError::SecondDot),
-            '.' => component.kind = Some(String::new()),
-            '\\' => match rest.next() {
-                Some(c @ ('/' | '.' | '\\')) => component.push(c),
-                _ => return Err(NameTextError::Escape),
-            },
-            c => component.push(c),
-        }
-    }
-    name.push(component.finish()?);
-    Ok(name)
+    let components = TextComponents::new(text);
+    components
+        .map(|component| component.map(TextComponent::into_buf))
+        .collect()
 }
 
 /// Returns the `corbaname:` URL of an address, as in a `corbaloc:` URL, and a name in text form.
@@ -93,58 +72,186 @@ pub fn name_from_text(text: &str) -> Result<Vec<NameComponentBuf>, NameTextError
 /// # Errors
 /// [`AddressError`]. The name is not checked.
 pub fn name_to_url(address: &str, name: &str) -> Result<String, AddressError> {
-    let is_plain = !address.is_empty() && !address.contains('#');
-    let mut url = format!("corbaname:{address}");
-    if !is_plain || ObjectUrl::parse(&url).is_err() {
+    let mut url = String::with_capacity(url_octets(address, name));
+    write_url(address, name, &mut url)?;
+    Ok(url)
+}
+
+/// A component of a text, with its escapes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextComponent<'t> {
+    id: &'t str,
+    kind: &'t str,
+}
+
+impl<'t> TextComponent<'t> {
+    /// The octets of the component without its escapes.
+    pub(crate) fn octets(self) -> usize {
+        unescaped(self.id).count() + unescaped(self.kind).count()
+    }
+
+    /// Returns the component without its escapes. It borrows from the text, and what has escapes is
+    /// copied into the arena.
+    pub(crate) fn in_arena<'a>(self, arena: &'a Arena) -> Result<NameComponent<'a>, CdrError>
+    where
+        't: 'a,
+    {
+        Ok(NameComponent {
+            id: part_in(arena, self.id)?,
+            kind: part_in(arena, self.kind)?,
+        })
+    }
+
+    fn into_buf(self) -> NameComponentBuf {
+        let part = |part| String::from_utf8(unescaped(part).collect()).unwrap_or_default();
+        NameComponentBuf {
+            id: part(self.id),
+            kind: part(self.kind),
+        }
+    }
+}
+
+fn part_in<'a>(arena: &'a Arena, part: &'a str) -> Result<&'a str, CdrError> {
+    if !part.contains('\\') {
+        return Ok(part);
+    }
+    let mut octets = unescaped(part);
+    let plain = arena.fill(unescaped(part).count(), |_| {
+        Ok(octets.next().unwrap_or_default())
+    })?;
+    str::from_utf8(plain).map_err(|_| CdrError::InvalidUtf8)
+}
+
+/// The octets of a part without its escapes. Only backslashes are left out, so they are UTF-8.
+fn unescaped(part: &str) -> impl Iterator<Item = u8> {
+    let mut octets = part.bytes();
+    std::iter::from_fn(move || match octets.next()? {
+        b'\\' => octets.next(),
+        octet => Some(octet),
+    })
+}
+
+/// The components of a text, until the first that is malformed.
+#[derive(Clone, Debug)]
+pub(crate) struct TextComponents<'t>(Option<&'t str>);
+
+impl<'t> TextComponents<'t> {
+    /// Reads a text that is not empty.
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self(Some(text))
+    }
+}
+
+impl<'t> Iterator for TextComponents<'t> {
+    type Item = Result<TextComponent<'t>, NameTextError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (component, rest) = match first_component(self.0.take()?) {
+            Ok(first) => first,
+            Err(error) => return Some(Err(error)),
+        };
+        self.0 = rest;
+        Some(Ok(component))
+    }
+}
+
+/// Reads the first component of a text, and returns it with the text behind its slash.
+fn first_component(text: &str) -> Result<(TextComponent<'_>, Option<&str>), NameTextError> {
+    let (mut dot, mut rest) = (None, None);
+    let mut end = text.len();
+    let mut octets = text.bytes().enumerate();
+    while let Some((i, octet)) = octets.next() {
+        match octet {
+            b'/' => {
+                end = i;
+                rest = Some(&text[i + 1..]);
+                break;
+            }
+            b'.' if dot.is_some() => return Err(NameTextError::SecondDot),
+            b'.' => dot = Some(i),
+            b'\\' => match octets.next() {
+                Some((_, b'/' | b'.' | b'\\')) => {}
+                _ => return Err(NameTextError::Escape),
+            },
+            _ => {}
+        }
+    }
+    let (id, kind) = match dot {
+        None if end == 0 => return Err(NameTextError::EmptyComponent),
+        None => (&text[..end], ""),
+        Some(dot) if dot > 0 && dot + 1 == end => return Err(NameTextError::EmptyKind),
+        Some(dot) => (&text[..dot], &text[dot + 1..end]),
+    };
+    Ok((TextComponent { id, kind }, rest))
+}
+
+/// The octets of the text of a name.
+pub(crate) fn text_octets(name: &[NameComponent<'_>]) -> usize {
+    let octets_of = |part: &str| {
+        let escaped = part.bytes().filter(|octet| SPECIAL.contains(octet));
+        part.len() + escaped.count()
+    };
+    let components = name.iter();
+    components
+        .map(|component| octets_of(component.id) + octets_of(component.kind) + 2)
+        .sum()
+}
+
+/// Appends the text of a name that is not empty.
+pub(crate) fn write_text(name: &[NameComponent<'_>], text: &mut String) {
+    for (i, component) in name.iter().enumerate() {
+        if i > 0 {
+            text.push('/');
+        }
+        escape(component.id, text);
+        if component.id.is_empty() || !component.kind.is_empty() {
+            text.push('.');
+            escape(component.kind, text);
+        }
+    }
+}
+
+/// The octets of the URL of an address and a name.
+pub(crate) fn url_octets(address: &str, name: &str) -> usize {
+    let escaped = name.bytes().filter(|octet| !is_plain(*octet)).count();
+    SCHEME.len() + address.len() + 1 + name.len() + 2 * escaped
+}
+
+/// Appends the URL of an address and a name.
+pub(crate) fn write_url(address: &str, name: &str, url: &mut String) -> Result<(), AddressError> {
+    url.push_str(SCHEME);
+    url.push_str(address);
+    if address.is_empty() || address.contains('#') || ObjectUrl::parse(url).is_err() {
         return Err(AddressError);
     }
     url.push('#');
     for octet in name.bytes() {
-        if octet.is_ascii_alphanumeric() || PLAIN.contains(&octet) {
+        if is_plain(octet) {
             url.push(octet.into());
         } else {
             // Writing to a string does not fail.
             let _ = write!(url, "%{octet:02x}");
         }
     }
-    Ok(url)
+    Ok(())
 }
 
-/// A component that is being read.
-#[derive(Default)]
-struct Component {
-    id: String,
-    /// The part after the dot, if there was one.
-    kind: Option<String>,
-}
-
-impl Component {
-    fn push(&mut self, c: char) {
-        self.kind.as_mut().unwrap_or(&mut self.id).push(c);
-    }
-
-    fn finish(self) -> Result<NameComponentBuf, NameTextError> {
-        let Self { id, kind } = self;
-        match &kind {
-            None if id.is_empty() => Err(NameTextError::EmptyComponent),
-            Some(kind) if kind.is_empty() && !id.is_empty() => Err(NameTextError::EmptyKind),
-            _ => Ok(NameComponentBuf {
-                id,
-                kind: kind.unwrap_or_default(),
-            }),
-        }
-    }
+fn is_plain(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || PLAIN.contains(&octet)
 }
 
 fn escape(part: &str, text: &mut String) {
     for c in part.chars() {
-        if matches!(c, '/' | '.' | '\\') {
+        if u8::try_from(c).is_ok_and(|octet| SPECIAL.contains(&octet)) {
             text.push('\\');
         }
         text.push(c);
     }
 }
 
+const SCHEME: &str = "corbaname:";
+/// The characters that are escaped in the text of a name.
+const SPECIAL: &[u8] = b"/.\\";
 /// The characters that are not escaped in the name of a URL, beside letters and digits.
 const PLAIN: &[u8] = b";/:?@&=+$,-_.!~*'()";
 
@@ -172,6 +279,34 @@ mod tests {
             let read: Vec<_> = name.iter().map(|c| (&*c.id, &*c.kind)).collect();
             assert_eq!(&read, components, "{text}");
             assert_eq!(name_to_text(&view(&name)).as_deref(), Ok(*text));
+        }
+    }
+
+    #[test]
+    fn a_name_takes_little_more_memory_than_its_text() {
+        let random = &mut fastrand::Rng::with_seed(1);
+        let mut part = || -> String {
+            let n = random.usize(..9);
+            let chars = (0..n).map(|_| ['a', 'b', '/', '.', '\\', 'ü'][random.usize(..6)]);
+            chars.collect()
+        };
+        for _ in 0..500 {
+            let parts: Vec<_> = (0..9).map(|_| (part(), part())).collect();
+            let components = parts.iter();
+            let name: Vec<_> = components
+                .map(|(id, kind)| NameComponent { id, kind })
+                .collect();
+            let text = name_to_text(&name).unwrap();
+            assert!(text.len() <= text_octets(&name));
+            let arena = Arena::new(4 * text.len());
+            let read: Vec<_> = TextComponents::new(&text)
+                .map(|component| component.unwrap().in_arena(&arena).unwrap())
+                .collect();
+            assert_eq!(read, name);
+            assert!(arena.used() <= text.len());
+            let octets = TextComponents::new(&text).map(|component| component.unwrap().octets());
+            let expected = name.iter().map(|it| it.id.len() + it.kind.len());
+            assert!(octets.eq(expected));
         }
     }
 

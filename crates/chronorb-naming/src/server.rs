@@ -50,6 +50,9 @@ pub struct NameServer {
 ///
 /// An object is unbound if three checks in a row do not find it: it does not exist, or its server
 /// cannot be reached. A server that does not answer in time is there.
+///
+/// Sixteen objects are checked at a time. The check connects to whatever clients bind, so
+/// `-ORBClientTransportRule` should say which addresses that may be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReapPolicy {
     /// The time from the end of a check of all objects to the next one.
@@ -71,8 +74,8 @@ pub enum ServeError {
     /// The initial reference `NameService` cannot be registered.
     #[error("the initial reference NameService cannot be registered")]
     Name(#[from] ResolveError),
-    /// There is no thread for leases.
-    #[error("the thread of the name server cannot be made")]
+    /// There is no thread for leases, or for the check of objects.
+    #[error("a thread of the name server cannot be made")]
     Thread(#[from] SpawnError),
     /// The root context has no reference.
     #[error("the root context has no reference")]

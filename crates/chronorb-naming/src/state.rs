@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronorb::poa::{ObjectId, Poa};
+use chronorb::quota::{Origin, Quota, QuotaError};
 use chronorb::{Interface, Ior, Object, Orb, SystemException, SystemExceptionKind};
 use chronorb_rt::{Monotonic, PiMutex};
 
@@ -13,7 +14,8 @@ use crate::failure::system;
 use crate::idl::cos_naming::{BindingIterator, NamingContext, NamingContextExt};
 use crate::iterator::Iterators;
 use crate::limits::Limits;
-use crate::tree::{ChangePosition, Tree, TreeError};
+use crate::owners::{Claim, Owners};
+use crate::tree::{ChangePosition, Release, Tree, TreeError};
 
 /// The state and the POAs of a name server.
 pub(crate) struct ServerState {
@@ -22,15 +24,22 @@ pub(crate) struct ServerState {
     /// Locked for the time of a look-up or of an application, never for that of I/O.
     tree: PiMutex<Tree>,
     /// Locked for the whole of a change, before the tree: one change is made at a time.
-    journal: PiMutex<Box<dyn Journal>>,
+    writer: PiMutex<Writer>,
     last_failure: PiMutex<Option<String>>,
     /// Whether the last change was not kept by the journal.
     is_failing: AtomicBool,
     contexts: Poa,
     listings: Poa,
     pub(crate) iterators: PiMutex<Iterators>,
-    federated: AtomicUsize,
+    /// Calls to other servers.
+    pub(crate) federated: Arc<Quota>,
     clock: fn() -> Monotonic,
+}
+
+/// The parts of the state that changes need alone.
+struct Writer {
+    journal: Box<dyn Journal>,
+    owners: Owners,
 }
 
 impl ServerState {
@@ -43,17 +52,21 @@ impl ServerState {
         clock: fn() -> Monotonic,
     ) -> Self {
         tree.set_limits(limits.clone());
+        let owners = Owners::new(&orb, &limits);
+        let shared = limits.shared_iterators();
+        let iterators = Iterators::new(orb.quota("binding iterators", shared), shared);
+        let federated = orb.quota("federated calls", limits.shared_federated_calls());
         Self {
             orb,
             limits,
             tree: PiMutex::new(tree),
-            journal: PiMutex::new(journal),
+            writer: PiMutex::new(Writer { journal, owners }),
             last_failure: PiMutex::new(None),
             is_failing: AtomicBool::new(false),
             contexts,
             listings,
-            iterators: PiMutex::new(Iterators::default()),
-            federated: AtomicUsize::new(0),
+            iterators: PiMutex::new(iterators),
+            federated,
             clock,
         }
     }
@@ -74,18 +87,26 @@ impl ServerState {
         touch(&mut self.tree.lock(), now)
     }
 
-    /// Makes the changes that `plan` finds: keeps them in the journal, then applies them.
+    /// Makes the changes that `plan` finds: charges the client's origin, keeps them in the journal,
+    /// then applies them.
     pub(crate) fn change<'n, T>(
         &self,
+        origin: impl FnOnce() -> Origin,
         plan: impl FnOnce(&Tree, Monotonic) -> Result<(Vec<Change>, T), TreeError<'n>>,
     ) -> Result<T, ChangeFailure<'n>> {
-        let mut journal = self.journal.lock();
+        let Writer { journal, owners } = &mut *self.writer.lock();
         let now = self.now();
-        let (changes, result) = plan(&self.tree.lock(), now).map_err(ChangeFailure::Refused)?;
+        let tree = self.tree.lock();
+        let (changes, result) = plan(&tree, now).map_err(ChangeFailure::Refused)?;
         if changes.is_empty() {
             return Ok(result);
         }
+        let needs = needs(&tree, &changes);
+        drop(tree);
+        // A refusal is logged, for which the tree is not locked.
+        let claim = claim(needs, owners, origin).map_err(ChangeFailure::Quota)?;
         if let Err(error) = journal.append(&changes) {
+            owners.undo(claim);
             let failure = self.note(&error);
             // A full disk fails each change; the log has the beginning and the end of that.
             if !self.is_failing.swap(true, Ordering::Relaxed) {
@@ -99,8 +120,8 @@ impl ServerState {
         let mut tree = self.tree.lock();
         for change in &changes {
             // Only the holder of the journal changes the tree, so the plan is still valid.
-            let applied = tree.apply(change, now);
-            applied.map_err(|_| ChangeFailure::Inconsistent)?;
+            let freed = tree.apply_for(claim.owner, change, now);
+            owners.free(claim, freed.map_err(|_| ChangeFailure::Inconsistent)?);
         }
         if journal.wants_snapshot() {
             drop(tree);
@@ -161,8 +182,13 @@ impl ServerState {
             return Ok(Target::Context(context));
         }
         let nil = Ior::nil();
-        let octets = object.map_or(&nil, Object::ior).to_encapsulation();
-        Ok(Target::Reference(octets?.into()))
+        let ior = object.map_or(&nil, Object::ior);
+        // The tree checks the exact length; nothing that is far longer is copied.
+        let profiles: usize = ior.profiles.iter().map(|profile| profile.data.len()).sum();
+        if ior.type_id.len() + profiles > self.limits.reference_octets {
+            return Err(system(SystemExceptionKind::ImpLimit));
+        }
+        Ok(Target::Reference(ior.to_encapsulation()?.into()))
     }
 
     /// Returns the object of a target; `None` if it is nil.
@@ -178,15 +204,6 @@ impl ServerState {
             }
         }
     }
-
-    /// Claims one of the calls to other servers; `None` if too many are made already.
-    pub(crate) fn claim_federated_call(self: &Arc<Self>) -> Option<FederatedCall> {
-        let most = self.limits.federated_calls;
-        let claim = |calls| (calls < most).then_some(calls + 1);
-        let order = Ordering::Relaxed;
-        let claimed = self.federated.fetch_update(order, order, claim);
-        claimed.is_ok().then(|| FederatedCall(self.clone()))
-    }
 }
 
 impl fmt::Debug for ServerState {
@@ -199,19 +216,35 @@ impl fmt::Debug for ServerState {
 #[derive(Debug)]
 pub(crate) enum ChangeFailure<'n> {
     Refused(TreeError<'n>),
+    /// The client or all clients together have too much.
+    Quota(QuotaError),
     /// The journal failed; the state is unchanged.
     Journal,
     /// A plan did not fit to the tree.
     Inconsistent,
 }
 
-/// A call to another server that is counted as long as this exists.
-pub(crate) struct FederatedCall(Arc<ServerState>);
+/// Returns the contexts and octets that the changes take, and the binding that they replace: a
+/// group has one new binding at most.
+fn needs(tree: &Tree, changes: &[Change]) -> (u64, u64, Release) {
+    let of_each = changes.iter().map(|change| tree.needs(change));
+    let none = (0, 0, Release::default());
+    of_each.fold(none, |(contexts, octets, replaced), needs| {
+        let replaced = if needs.1 > 0 { needs.2 } else { replaced };
+        (contexts + needs.0, octets + needs.1, replaced)
+    })
+}
 
-impl Drop for FederatedCall {
-    fn drop(&mut self) {
-        self.0.federated.fetch_sub(1, Ordering::Relaxed);
+/// Charges an origin with what changes take, if they take anything.
+fn claim(
+    (contexts, octets, replaced): (u64, u64, Release),
+    owners: &mut Owners,
+    origin: impl FnOnce() -> Origin,
+) -> Result<Claim, QuotaError> {
+    if (contexts, octets) == (0, 0) {
+        return Ok(Claim::default());
     }
+    owners.claim(origin(), (contexts, octets), replaced)
 }
 
 /// The number in an object id of a context or iterator.

@@ -92,7 +92,7 @@ pub enum ImportCause {
     #[error("a context is destroyed that has bindings or is the root")]
     Indestructible,
     /// A limit would be exceeded.
-    #[error("the number of contexts or bindings, or the length of the name, is above its limit")]
+    #[error("the contexts, the bindings, their octets, or the length of the name exceed a limit")]
     Limit,
     /// A time to live is outside its limits.
     #[error("the time to live is not a number within its limits")]

@@ -17,6 +17,10 @@ use crate::idl::cos_naming::NameComponent;
 use crate::idl::cos_naming::naming_context::NotFoundReason;
 use crate::limits::Limits;
 
+/// The octets that a binding takes beside those of component and reference. Without a lease it
+/// takes some 170.
+const BINDING_OCTETS: u64 = 256;
+
 /// The number of the root context.
 pub const ROOT: u64 = 0;
 
@@ -28,7 +32,23 @@ pub struct Tree {
     next_lease: u64,
     /// The ends of leases, the earliest first.
     ends: BTreeSet<(Monotonic, u64, Key)>,
+    /// The octets of all bindings, as [`binding_octets`] counts them.
+    octets: u64,
     limits: Limits,
+}
+
+/// The number of the client that a context or a binding is charged to.
+pub(crate) type Owner = u32;
+
+/// The owner of what was loaded, which no origin is charged with.
+pub(crate) const NOBODY: Owner = 0;
+
+/// The memory that a change has given back, and its owner.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Release {
+    pub(crate) owner: Owner,
+    pub(crate) contexts: u64,
+    pub(crate) octets: u64,
 }
 
 /// Returns a number that no earlier run has used for a context: the time in nanoseconds.
@@ -45,18 +65,44 @@ type Key = Arc<[u8]>;
 #[derive(Debug, Default)]
 struct Context {
     bindings: BTreeMap<Key, Entry>,
+    owner: Owner,
 }
 
+/// A binding. It has no [`Binding`], which would make it longer.
 #[derive(Debug)]
 struct Entry {
-    binding: Binding,
-    /// The time at which the lease ends, if it has one.
-    end: Option<Monotonic>,
+    target: Target,
+    leased: Option<LeaseEntry>,
+    kind: BindingKind,
+    owner: Owner,
+}
+
+/// A lease, and the time at which it ends.
+#[derive(Clone, Copy, Debug)]
+struct LeaseEntry {
+    lease: Lease,
+    end: Monotonic,
 }
 
 impl Entry {
     fn is_alive(&self, now: Monotonic) -> bool {
-        self.end.is_none_or(|end| now < end)
+        self.leased.is_none_or(|leased| now < leased.end)
+    }
+
+    fn binding(&self) -> Binding {
+        Binding {
+            kind: self.kind,
+            target: self.target.clone(),
+            lease: self.leased.map(|leased| leased.lease),
+        }
+    }
+
+    fn freed(&self, key: &[u8]) -> Release {
+        Release {
+            owner: self.owner,
+            contexts: 0,
+            octets: binding_octets(key, &self.target),
+        }
     }
 }
 
@@ -88,7 +134,7 @@ pub(crate) enum TreeError<'n> {
     Root,
     /// The binding has another lease or none.
     LeaseLost,
-    /// Another context or binding would exceed a limit.
+    /// Another context or binding, or its octets, would exceed a limit.
     TooMany,
     /// The name or the reference is too long.
     TooLong,
@@ -159,6 +205,7 @@ impl Tree {
             next_context: first.max(ROOT + 1),
             next_lease: first.max(1),
             ends: BTreeSet::new(),
+            octets: 0,
             limits: Limits::default(),
         }
     }
@@ -168,31 +215,45 @@ impl Tree {
     /// # Errors
     /// [`ChangeError`] for a change that was not valid; the state does not change.
     pub fn apply(&mut self, change: &Change, now: Monotonic) -> Result<(), ChangeError> {
+        self.apply_for(NOBODY, change, now).map(drop)
+    }
+
+    /// Applies a change for the owner of what it makes, and returns what it frees.
+    pub(crate) fn apply_for(
+        &mut self,
+        owner: Owner,
+        change: &Change,
+        now: Monotonic,
+    ) -> Result<Release, ChangeError> {
         match change {
-            Change::CreateContext { context } => self.create(*context),
+            Change::CreateContext { context } => self.create(*context, owner),
             Change::DestroyContext { context } => {
                 let found = self.contexts.get(context);
                 let found = found.ok_or(ChangeError::NoContext(*context))?;
                 if *context == ROOT || !found.bindings.is_empty() {
                     return Err(ChangeError::Indestructible(*context));
                 }
+                let owner = found.owner;
                 self.contexts.remove(context);
-                Ok(())
+                Ok(Release {
+                    owner,
+                    contexts: 1,
+                    octets: 0,
+                })
             }
             Change::Bind {
                 context,
                 id,
                 kind,
                 binding,
-            } => self.insert(*context, id, kind, binding, now),
+            } => self.insert(owner, (*context, id, kind), binding, now),
             Change::Unbind { context, id, kind } => {
                 let key = join(id, kind);
                 let found = self.contexts.get_mut(context);
                 let found = found.ok_or(ChangeError::NoContext(*context))?;
                 let before = found.bindings.remove(&*key);
                 let before = before.ok_or(ChangeError::NotBound(*context))?;
-                self.forget_end(*context, key.into(), &before);
-                Ok(())
+                Ok(self.removed(*context, key.into(), &before))
             }
         }
     }
@@ -252,50 +313,83 @@ impl Tree {
         }
     }
 
-    fn create(&mut self, context: u64) -> Result<(), ChangeError> {
+    fn create(&mut self, context: u64, owner: Owner) -> Result<Release, ChangeError> {
         if context == ROOT || self.contexts.contains_key(&context) {
             return Err(ChangeError::ContextExists(context));
         }
-        self.contexts.insert(context, Context::default());
+        let created = Context {
+            bindings: BTreeMap::new(),
+            owner,
+        };
+        self.contexts.insert(context, created);
         self.next_context = self.next_context.max(context.saturating_add(1));
-        Ok(())
+        Ok(Release::default())
     }
 
     fn insert(
         &mut self,
-        context: u64,
-        id: &[u8],
-        kind: &[u8],
+        owner: Owner,
+        (context, id, kind): (u64, &[u8], &[u8]),
         binding: &Binding,
         now: Monotonic,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<Release, ChangeError> {
         if id.contains(&0) || kind.contains(&0) {
             return Err(ChangeError::Nul(context));
         }
         let key: Key = join(id, kind).into();
         let found = self.contexts.get_mut(&context);
         let found = found.ok_or(ChangeError::NoContext(context))?;
-        let end = binding.lease.map(|lease| end_of(lease, now));
+        let leased = binding.lease.map(|lease| LeaseEntry {
+            lease,
+            end: end_of(lease, now),
+        });
         let entry = Entry {
-            binding: binding.clone(),
-            end,
+            target: binding.target.clone(),
+            leased,
+            kind: binding.kind,
+            owner,
         };
+        self.octets += binding_octets(&key, &entry.target);
         let before = found.bindings.insert(key.clone(), entry);
-        if let Some(before) = before {
-            self.forget_end(context, key.clone(), &before);
-        }
-        if let Some(lease) = binding.lease {
+        let freed = before.map_or_else(Release::default, |before| {
+            self.removed(context, key.clone(), &before)
+        });
+        if let Some(LeaseEntry { lease, end }) = leased {
             self.next_lease = self.next_lease.max(lease.id.saturating_add(1));
-        }
-        if let Some(end) = end {
             self.ends.insert((end, context, key));
         }
-        Ok(())
+        Ok(freed)
     }
 
-    fn forget_end(&mut self, context: u64, key: Key, entry: &Entry) {
-        if let Some(end) = entry.end {
+    /// Completes the removal of a binding.
+    fn removed(&mut self, context: u64, key: Key, entry: &Entry) -> Release {
+        let freed = entry.freed(&key);
+        self.octets -= freed.octets;
+        if let Some(LeaseEntry { end, .. }) = entry.leased {
             self.ends.remove(&(end, context, key));
+        }
+        freed
+    }
+
+    /// Returns what the application of a change takes: contexts and octets. With it is what a new
+    /// binding replaces.
+    pub(crate) fn needs(&self, change: &Change) -> (u64, u64, Release) {
+        match change {
+            Change::CreateContext { .. } => (1, 0, Release::default()),
+            Change::Bind {
+                context,
+                id,
+                kind,
+                binding,
+            } => {
+                let key = join(id, kind);
+                let found = self.contexts.get(context);
+                let before = found.and_then(|found| found.bindings.get(&*key));
+                let freed = before.map(|before| before.freed(&key));
+                let octets = binding_octets(&key, &binding.target);
+                (0, octets, freed.unwrap_or_default())
+            }
+            Change::DestroyContext { .. } | Change::Unbind { .. } => (0, 0, Release::default()),
         }
     }
 
@@ -323,6 +417,12 @@ impl Tree {
         self.contexts.len()
     }
 
+    /// The number of bindings of a context, with those whose leases have ended.
+    pub(crate) fn binding_count(&self, context: u64) -> usize {
+        let found = self.contexts.get(&context);
+        found.map_or(0, |found| found.bindings.len())
+    }
+
     /// Follows the contexts of a name, which are all components but the last one.
     pub(crate) fn walk<'n>(
         &self,
@@ -339,10 +439,10 @@ impl Tree {
         {
             let entry = found.alive(component, now);
             let entry = entry.ok_or(TreeError::NotFound(NotFoundReason::MissingNode, rest))?;
-            if entry.binding.kind == BindingKind::Object {
+            if entry.kind == BindingKind::Object {
                 return Err(TreeError::NotFound(NotFoundReason::NotContext, rest));
             }
-            match &entry.binding.target {
+            match &entry.target {
                 Target::Reference(octets) => return Ok(Place::Elsewhere(octets.clone(), after)),
                 Target::Context(next) => context = *next,
             }
@@ -361,7 +461,7 @@ impl Tree {
         now: Monotonic,
     ) -> Result<Target, TreeError<'n>> {
         let entry = self.entry(context, component, now)?;
-        Ok(entry.binding.target.clone())
+        Ok(entry.target.clone())
     }
 
     /// Checks a binding, in place of one of the same kind if `replace` is set.
@@ -379,8 +479,10 @@ impl Tree {
         {
             return Err(TreeError::TooLong);
         }
-        let before = of_context.alive(component, now);
-        match before.map(|entry| entry.binding.kind) {
+        let key = join(component.id.as_bytes(), component.kind.as_bytes());
+        let found = of_context.bindings.get(&*key);
+        let before = found.filter(|entry| entry.is_alive(now));
+        match before.map(|entry| entry.kind) {
             None if of_context.bindings.len() >= self.limits.bindings => {
                 return Err(TreeError::TooMany);
             }
@@ -394,6 +496,12 @@ impl Tree {
                 };
                 return Err(TreeError::NotFound(why, std::slice::from_ref(component)));
             }
+        }
+        // A binding whose lease has ended is replaced as well.
+        let freed = found.map_or(0, |entry| entry.freed(&key).octets);
+        let octets = self.octets - freed + binding_octets(&key, &binding.target);
+        if octets > self.limits.octets {
+            return Err(TreeError::TooMany);
         }
         Ok(Change::Bind {
             context,
@@ -427,7 +535,8 @@ impl Tree {
         now: Monotonic,
     ) -> Result<Lease, TreeError<'n>> {
         let entry = self.entry(context, component, now)?;
-        let of_binding = entry.binding.lease.filter(|found| found.id == lease);
+        let of_binding = entry.leased.map(|leased| leased.lease);
+        let of_binding = of_binding.filter(|found| found.id == lease);
         of_binding.ok_or(TreeError::LeaseLost)
     }
 
@@ -445,8 +554,8 @@ impl Tree {
         let entry = entry.and_then(|found| found.bindings.get_mut(&key));
         if let Some(entry) = entry {
             let end = end_of(lease, now);
-            if let Some(before) = entry.end.replace(end) {
-                self.ends.remove(&(before, context, key.clone()));
+            if let Some(before) = entry.leased.replace(LeaseEntry { lease, end }) {
+                self.ends.remove(&(before.end, context, key.clone()));
             }
             self.ends.insert((end, context, key));
         }
@@ -507,8 +616,8 @@ impl Tree {
         let page = alive.by_ref().take(how_many);
         let page = page.map(|(key, entry)| ListEntry {
             key: key.clone(),
-            kind: entry.binding.kind,
-            target: entry.binding.target.clone(),
+            kind: entry.kind,
+            target: entry.target.clone(),
         });
         let page = page.collect();
         (page, alive.next().is_some())
@@ -542,7 +651,7 @@ impl Tree {
     /// The removal of a binding, if it still has this target.
     pub(crate) fn removal_of(&self, context: u64, seen: &ListEntry) -> Option<Change> {
         let entry = self.contexts.get(&context)?.bindings.get(&seen.key)?;
-        (entry.binding.target == seen.target).then(|| removal(context, &seen.key))
+        (entry.target == seen.target).then(|| removal(context, &seen.key))
     }
 
     fn entry<'n>(
@@ -590,8 +699,17 @@ fn binding_change(context: u64, key: &[u8], entry: &Entry) -> Change {
         context,
         id: id.to_vec(),
         kind: kind.to_vec(),
-        binding: entry.binding.clone(),
+        binding: entry.binding(),
     }
+}
+
+/// The octets of a binding for the limits: those that it has, and about those of the trees.
+pub(crate) fn binding_octets(key: &[u8], target: &Target) -> u64 {
+    let reference = match target {
+        Target::Reference(octets) => octets.len(),
+        Target::Context(_) => 0,
+    };
+    (key.len() + reference) as u64 + BINDING_OCTETS
 }
 
 fn removal(context: u64, key: &[u8]) -> Change {

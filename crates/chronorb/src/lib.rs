@@ -120,6 +120,7 @@ pub use chronorb_orb::log;
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::outbox;
 pub use chronorb_orb::poa;
+pub use chronorb_orb::quota;
 pub use chronorb_orb::rtcorba;
 #[cfg(feature = "distributable-threads")]
 pub use chronorb_orb::rtscheduling;

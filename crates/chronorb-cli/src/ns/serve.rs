@@ -34,9 +34,80 @@ pub(crate) struct ServeArguments {
     import: Option<PathBuf>,
 
     /// Check all bound objects, this number of seconds after the last check, and unbind those that
-    /// three checks in a row did not find, 1 to 86400. Without it no object is checked.
+    /// three checks in a row did not find, 1 to 86400. Without it no object is checked. The server
+    /// connects to whatever clients bind, unless -ORBClientTransportRule refuses it.
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=86_400))]
     reap: Option<u64>,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// The limits of a name server. The share of one origin is a part of the total by default.
+#[derive(Args, Debug)]
+struct LimitArguments {
+    /// The greatest number of contexts.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+          value_parser = value_parser!(u32).range(1..))]
+    max_contexts: u32,
+
+    /// The greatest number of contexts that one origin (certificate, user, host; on the loopback
+    /// connection) has made, until they are destroyed [default: half of --max-contexts].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_contexts_per_origin: Option<u32>,
+
+    /// The greatest number of bindings in one context.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+          value_parser = value_parser!(u32).range(1..))]
+    max_bindings: u32,
+
+    /// The most octets of all bindings: those of component and reference, and 256 for each binding.
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 30,
+          value_parser = value_parser!(u64).range(1..))]
+    max_octets: u64,
+
+    /// The most octets of the bindings that one origin has made [default: half of --max-octets].
+    #[arg(long, value_name = "OCTETS", value_parser = value_parser!(u64).range(1..))]
+    max_octets_per_origin: Option<u64>,
+
+    /// The greatest number of iterators. Another one ends the oldest of the origin with the most.
+    #[arg(long, value_name = "N", default_value_t = 1_000,
+          value_parser = value_parser!(u32).range(1..))]
+    max_iterators: u32,
+
+    /// The greatest number of iterators of one origin, whose oldest one ends for another [default:
+    /// a quarter of --max-iterators].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_iterators_per_origin: Option<u32>,
+
+    /// The greatest number of calls to other name servers at the same time. Beyond it clients get
+    /// CannotProceed. Each has a thread of the server for up to 2 seconds.
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = value_parser!(u32).range(0..=1_000))]
+    max_federated_calls: u32,
+
+    /// The greatest number of these calls for one origin [default: a quarter of
+    /// --max-federated-calls].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    max_federated_calls_per_origin: Option<u32>,
+}
+
+impl LimitArguments {
+    fn limits(&self) -> Limits {
+        let share = |share: Option<u32>| share.map(|share| share as usize);
+        Limits {
+            contexts: self.max_contexts as usize,
+            contexts_per_origin: share(self.max_contexts_per_origin),
+            bindings: self.max_bindings as usize,
+            octets: self.max_octets,
+            octets_per_origin: self.max_octets_per_origin,
+            iterators: self.max_iterators as usize,
+            iterators_per_origin: share(self.max_iterators_per_origin),
+            federated_calls: self.max_federated_calls as usize,
+            federated_calls_per_origin: share(self.max_federated_calls_per_origin),
+            ..Limits::default()
+        }
+    }
 }
 
 /// The name server cannot serve.
@@ -73,9 +144,10 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
     let orb = Orb::with_config(config)?;
     orb.catch_signals()?;
     let poa = orb.root_poa()?;
-    let mut server = NameServer::new();
+    let limits = arguments.limits.limits();
+    let mut server = NameServer::new().limits(limits.clone());
     if let Some(folder) = &arguments.store {
-        let (tree, store) = open_store(folder, arguments.import.as_deref())?;
+        let (tree, store) = open_store(folder, arguments.import.as_deref(), limits)?;
         server = server.state(tree, store);
     }
     if let Some(seconds) = arguments.reap {
@@ -100,7 +172,11 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
 }
 
 /// Returns the state of a store, after the import of a file into an empty one.
-fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), ServeFailure> {
+fn open_store(
+    folder: &Path,
+    import: Option<&Path>,
+    limits: Limits,
+) -> Result<(Tree, Store), ServeFailure> {
     let now = Monotonic::now();
     let folder = || folder.to_owned();
     let mut tree = Tree::new(unused_number());
@@ -119,7 +195,7 @@ fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), Ser
         return Err(ServeFailure::NotEmpty { file, store });
     }
     let read = read_import(&file).map_err(Into::into);
-    let read = read.and_then(|data| imported(&data));
+    let read = read.and_then(|data| imported_within(limits, &data));
     tree = read.map_err(|problem| ServeFailure::Import { file, problem })?;
     let written = store.write_snapshot(&mut tree.changes());
     written.map_err(|problem| ServeFailure::Write {
@@ -136,7 +212,11 @@ pub(super) fn read_import(file: &Path) -> io::Result<Vec<u8>> {
 
 /// Reads a data file of omniNames, which begins with its port, or a text.
 pub(super) fn imported(data: &[u8]) -> Result<Tree, Box<dyn Error + Send + Sync>> {
-    let (limits, first) = (Limits::default(), unused_number());
+    imported_within(Limits::default(), data)
+}
+
+fn imported_within(limits: Limits, data: &[u8]) -> Result<Tree, Box<dyn Error + Send + Sync>> {
+    let first = unused_number();
     Ok(if data.starts_with(b"port ") {
         import_omninames(data, limits, first)?
     } else {

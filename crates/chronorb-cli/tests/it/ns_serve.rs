@@ -74,6 +74,25 @@ fn said(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
+fn limits_of_all_clients_and_of_one_are_options() {
+    let limits = ["--max-octets", "600", "--max-contexts-per-origin", "1"];
+    let server = NameServerProcess::start_with("iiop://127.0.0.1:0", &limits);
+    // Each command is a client of its own.
+    let (status, text) = server.ns(&["mkdir", "--parents", "a/b"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("NO_RESOURCES"), "{text}");
+    let (status, text) = server.ns(&["mkdir", "b"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = server.ns(&["unbind", "a"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = server.ns(&["mkdir", "c"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = server.ns(&["mkdir", "d"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("NO_RESOURCES"), "{text}");
+}
+
+#[test]
 fn it_prints_the_reference_that_clients_use() {
     let server = NameServerProcess::start();
     assert!(

@@ -1,13 +1,16 @@
 //! Leases, iterators and the check of objects, with a clock that the test moves.
 
 use std::io;
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
 
 use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
+use chronorb_rt::{Gate, ThreadBuilder};
 
 use super::*;
-use crate::housekeeping::{LeaseRetry, Reaper};
+use crate::housekeeping::{AT_A_TIME, LeaseRetry, RUNNING, Reaper};
 use crate::idl::chronorb_naming::{BindWithLeaseErrorBuf, LeasingContext, RenewErrorBuf};
 use crate::idl::cos_naming::{NameComponent, RebindErrorBuf};
 
@@ -132,16 +135,88 @@ fn an_object_that_three_checks_do_not_find_is_unbound() {
         timeout: Duration::from_secs(60),
     };
     let mut reaper = Reaper::new(reaping, now());
+    let running = Arc::new(Gate::new(RUNNING));
     for check in 1..=3 {
         assert!(!is_missing(&root), "check {check}");
         NOW.store(seconds(60 * check), Ordering::SeqCst);
-        reaper.run(&service.shared, &|| false);
+        reaper.run(&service.shared, &running);
         // It is not time for another one.
-        reaper.run(&service.shared, &|| false);
+        reaper.run(&service.shared, &running);
     }
     assert!(is_missing(&root));
     assert!(root.resolve(&there).unwrap().is_some());
     other.shutdown(true).unwrap();
+    orb.shutdown(true).unwrap();
+}
+
+/// Listeners that accept connections and answer nothing, and a reference of each.
+fn silent_servers(orb: &Orb, n: usize) -> (Vec<TcpListener>, Vec<Object>) {
+    let listeners: Vec<_> = (0..n)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let objects = listeners.iter().map(|listener| {
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("corbaloc::127.0.0.1:{port}/silent");
+        orb.string_to_object(&url).unwrap()
+    });
+    let objects = objects.collect();
+    (listeners, objects)
+}
+
+#[test]
+fn objects_are_checked_at_the_same_time() {
+    let orb = orb();
+    let (service, root) = serve(&orb, NameServer::new());
+    let (listeners, objects) = silent_servers(&orb, AT_A_TIME);
+    for (i, object) in objects.iter().enumerate() {
+        let id = i.to_string();
+        let name = [NameComponent { id: &id, kind: "" }];
+        root.bind(&name, Some(object)).unwrap();
+    }
+    let reaping = ReapPolicy {
+        interval: Duration::ZERO,
+        timeout: Duration::from_secs(600),
+    };
+    let mut reaper = Reaper::new(reaping, service.shared.now());
+    let shared = service.shared;
+    let stop = Arc::new(Gate::new(RUNNING));
+    let check = ThreadBuilder::new("check").spawn(move || {
+        reaper.run(&shared, &stop);
+    });
+    // Each connection is open until all are; one check at a time would open only one.
+    let open: Vec<_> = listeners.iter().map(|it| it.accept().unwrap()).collect();
+    drop((open, listeners));
+    check.unwrap().join().unwrap();
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn leases_end_while_an_object_that_is_checked_does_not_answer() {
+    struct Signal(mpsc::Sender<()>);
+    impl Journal for Signal {
+        fn append(&mut self, changes: &[Change]) -> Result<(), JournalError> {
+            if let [Change::Unbind { .. }] = changes {
+                self.0.send(()).map_err(JournalError::new)?;
+            }
+            Ok(())
+        }
+    }
+    let orb = orb();
+    let (sender, ended) = mpsc::channel();
+    let server = NameServer::new().state(Tree::new(1), Signal(sender));
+    let reaping = ReapPolicy {
+        interval: Duration::ZERO,
+        timeout: Duration::from_secs(600),
+    };
+    let (service, root) = serve(&orb, server.reap(reaping));
+    let (listeners, objects) = silent_servers(&orb, 1);
+    root.bind(&NAME, Some(&objects[0])).unwrap();
+    let open = listeners[0].accept().unwrap();
+    let leased = [NameComponent { id: "l", kind: "" }];
+    root.bind_with_lease(&leased, None, 1).unwrap();
+    ended.recv().unwrap();
+    drop((open, listeners));
+    drop(service);
     orb.shutdown(true).unwrap();
 }
 

@@ -180,6 +180,10 @@ fn step(tree: &mut Tree, model: &mut Model, random: &mut fastrand::Rng, seconds:
                 .retain(|row| row.3.is_none_or(|end| seconds < end));
             let in_tree: usize = tree.contexts.values().map(|c| c.bindings.len()).sum();
             assert_eq!(in_tree, model.rows.len());
+            let octets = |(_, (id, kind), binding, _): &Row| {
+                binding_octets(&join(id.as_bytes(), kind.as_bytes()), &binding.target)
+            };
+            assert_eq!(tree.octets, model.rows.iter().map(octets).sum::<u64>());
             let leased = model.rows.iter().filter(|row| row.3.is_some());
             assert_eq!(tree.ends.len(), leased.count());
         }

@@ -82,6 +82,7 @@ fn a_reply_has_a_bounded_number_of_bindings() {
 fn an_iterator_too_many_ends_the_one_that_was_not_used_for_longest() {
     let limits = Limits {
         iterators: 2,
+        iterators_per_origin: Some(2),
         ..Limits::default()
     };
     let f = Fixture::new(NameServer::new().limits(limits));

@@ -83,6 +83,8 @@ fn the_caller_continues_by_itself_if_the_other_server_fails() {
 fn a_circle_of_servers_ends() {
     let limits = Limits {
         federation_timeout: Duration::from_secs(60),
+        federated_calls: 2,
+        federated_calls_per_origin: Some(2),
         ..Limits::default()
     };
     let (here, there) = two(NameServer::new().limits(limits));

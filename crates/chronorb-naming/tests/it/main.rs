@@ -4,5 +4,6 @@ mod bounds;
 mod conformance;
 mod federation;
 mod store;
+mod strangers;
 mod support;
 mod text;

@@ -61,8 +61,13 @@ impl Drop for Fixture {
 }
 
 pub(crate) fn orb() -> Orb {
+    orb_with(&[])
+}
+
+pub(crate) fn orb_with(options: &[&str]) -> Orb {
     let endpoint = ["p", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
-    let mut args = endpoint.map(str::to_owned).to_vec();
+    let all = endpoint.iter().chain(options);
+    let mut args = all.map(|argument| (*argument).to_owned()).collect();
     Orb::with_config(OrbConfig::read(&mut args).unwrap()).unwrap()
 }
 
