@@ -1,13 +1,13 @@
 //! Levels of dispatching: maximum urgency first (Stewart and Khosla 1991), least laxity, earliest
 //! deadline, and hybrids of them with rate-monotonic priorities.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use crate::edf::{DeadlineBlocking, test_demand};
 use crate::error::{AnalysisError, Steps};
 use crate::rta::{Preemption, busy_period, worst};
 use crate::task::{Task, Time, validate};
-use crate::utilisation::compare_to_processor;
+use crate::utilisation::fitting_prefix;
 
 /// A strategy by which tasks are divided into levels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,14 +62,9 @@ pub fn critical_set(tasks: &[Task]) -> Result<Vec<usize>, AnalysisError> {
     validate(tasks)?;
     let mut order: Vec<_> = (0..tasks.len()).collect();
     order.sort_by_key(|i| (Reverse(tasks[*i].criticality), tasks[*i].period, *i));
-    let mut prefix = Vec::with_capacity(tasks.len());
-    for (count, i) in order.iter().enumerate() {
-        prefix.push(tasks[*i]);
-        if compare_to_processor(&prefix) == Ordering::Greater {
-            order.truncate(count);
-            break;
-        }
-    }
+    let loads = order.iter().map(|i| tasks[*i].load());
+    let count = fitting_prefix(loads);
+    order.truncate(count);
     Ok(order)
 }
 
@@ -82,12 +77,15 @@ pub fn dispatch_levels(
     tasks: &[Task],
     strategy: LevelStrategy,
 ) -> Result<Vec<DispatchLevel>, AnalysisError> {
-    let critical = critical_set(tasks)?;
+    let mut is_critical = vec![false; tasks.len()];
+    for i in critical_set(tasks)? {
+        is_critical[i] = true;
+    }
     // Levels by (is not critical, key); the key is of the criticality or of the period.
     let level_of = |i: usize| {
         let task = &tasks[i];
         let by_criticality = Time::from(u8::MAX - task.criticality);
-        let is_critical = critical.contains(&i);
+        let is_critical = is_critical[i];
         match strategy {
             LevelStrategy::RateMonotonic => (false, task.period, LevelOrder::Static),
             LevelStrategy::EarliestDeadline => (false, 0, LevelOrder::Deadline),

@@ -20,19 +20,52 @@ pub fn compare_to_processor(tasks: &[Task]) -> Ordering {
 }
 
 pub(crate) fn compare_loads(loads: impl Iterator<Item = Load> + Clone) -> Ordering {
-    const ONE: u128 = 1 << 64;
-    let (mut least, mut most) = (0_u128, 0_u128);
+    let mut bounds = Bounds::default();
     for load in loads.clone() {
+        bounds.add(load);
+    }
+    bounds.compare().unwrap_or_else(|| compare_exactly(loads))
+}
+
+/// Returns the length of the longest prefix that needs at most a processor.
+pub(crate) fn fitting_prefix(loads: impl Iterator<Item = Load> + Clone) -> usize {
+    let mut bounds = Bounds::default();
+    for (count, load) in loads.clone().enumerate() {
+        bounds.add(load);
+        let compared = bounds.compare();
+        let exactly = || compare_exactly(loads.clone().take(count + 1));
+        if compared.unwrap_or_else(exactly) == Ordering::Greater {
+            return count;
+        }
+    }
+    loads.count()
+}
+
+/// The bounds of a utilisation, in units of 2⁻⁶⁴.
+#[derive(Default)]
+struct Bounds {
+    least: u128,
+    most: u128,
+}
+
+impl Bounds {
+    fn add(&mut self, load: Load) {
         let (cost, period) = (u128::from(load.cost) << 64, u128::from(load.period.max(1)));
-        least = least.saturating_add(cost / period);
-        most = most.saturating_add(cost.div_ceil(period));
+        self.least = self.least.saturating_add(cost / period);
+        self.most = self.most.saturating_add(cost.div_ceil(period));
     }
-    if most < ONE {
-        return Ordering::Less;
+
+    /// Compares with a processor; `None` if the bounds do not decide.
+    fn compare(&self) -> Option<Ordering> {
+        const ONE: u128 = 1 << 64;
+        if self.most < ONE {
+            return Some(Ordering::Less);
+        }
+        (self.least > ONE).then_some(Ordering::Greater)
     }
-    if least > ONE {
-        return Ordering::Greater;
-    }
+}
+
+fn compare_exactly(loads: impl Iterator<Item = Load>) -> Ordering {
     let zero = (Natural::zero(), Natural::one());
     let (work, time) = loads.fold(zero, |(work, time), load| {
         let period = load.period.max(1);
