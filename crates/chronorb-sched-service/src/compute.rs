@@ -1,21 +1,22 @@
 //! From registered operations to priorities: the scheduling that clients ask for.
 
-use std::cmp::Reverse;
+use chronorb_sched::{LevelOrder, LevelStrategy, Task, dispatch_levels, subpriorities};
 
-use chronorb_sched::{
-    LevelOrder, LevelStrategy, Task, compare_to_processor, dispatch_levels, guaranteed,
-    subpriorities,
-};
-
+use crate::admit::{Admission, Refusal, admit};
+use crate::budget::{Budget, BudgetError};
 use crate::cycles::find_cycles;
-use crate::flow::{Graph, OperationFlow, loads};
+use crate::flow::{Graph, OperationFlow};
 use crate::idl::rtec_scheduler::{
     AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, InfoTypeT, SchedulingAnomalyBuf,
 };
-use crate::model::{CallEdge, Model, Rate};
+use crate::late::{LevelTasks, late};
+use crate::model::{CallEdge, Limits, Rate, Snapshot};
 
 /// The greatest number of names in an anomaly.
 const NAMES: usize = 16;
+
+/// The greatest number of octets in the texts of all anomalies.
+const TEXTS: usize = 1 << 20;
 
 /// The priorities of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,57 +40,195 @@ pub(crate) struct Schedule {
 pub(crate) struct Computation {
     pub(crate) schedule: Option<Schedule>,
     pub(crate) anomalies: Vec<SchedulingAnomalyBuf>,
+    octets: usize,
+    /// The anomalies that are left out, and the worst severity of them.
+    left_out: (usize, AnomalySeverity),
+    has_fatal: bool,
 }
 
 /// Computes a schedule. It follows from names, needs and dependencies, and not from the order in
 /// which they were registered.
-pub(crate) fn compute(model: &Model, strategy: LevelStrategy, range: (i32, i32)) -> Computation {
+pub(crate) fn compute(
+    snapshot: &Snapshot,
+    limits: &Limits,
+    strategy: LevelStrategy,
+    range: (i32, i32),
+) -> Computation {
+    let budget = Budget::new(snapshot, limits);
+    // The analysis has as many steps as the choice of rates, so that it does not depend on those
+    // that were left.
+    let mut budgets = [budget.clone(), budget];
+    compute_within(snapshot, limits.periods, strategy, range, &mut budgets)
+}
+
+/// Computes a schedule with a budget for the choice of rates, and another one for the analysis.
+pub(crate) fn compute_within(
+    snapshot: &Snapshot,
+    periods: usize,
+    strategy: LevelStrategy,
+    range: (i32, i32),
+    budgets: &mut [Budget; 2],
+) -> Computation {
     let mut computation = Computation {
         schedule: None,
         anomalies: Vec::new(),
+        octets: 0,
+        left_out: (0, AnomalySeverity::AnomalyNone),
+        has_fatal: false,
     };
-    let calls = model.calls();
-    let count = model.operations.len();
-    let (mut into, mut out) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    for (number, edge) in calls.iter().enumerate() {
-        into[edge.callee].push(number);
-        out[edge.caller].push(number);
-    }
-    let mut active: Vec<_> = (0..count).filter(|it| model.is_enabled(*it)).collect();
-    active.sort_by(|a, b| model.operations[*a].name.cmp(&model.operations[*b].name));
-    for operation in &active {
-        computation.check(model, *operation, &calls, &into[*operation]);
-    }
-    let order = computation.order(model, &active, &calls);
-    let is_fatal = |one: &SchedulingAnomalyBuf| one.severity == AnomalySeverity::AnomalyFatal;
-    if computation.anomalies.iter().any(is_fatal) {
-        return computation;
-    }
-    let graph = Graph {
-        calls: &calls,
-        order: &order,
-        into: &into,
-        out: &out,
-    };
-    let (rates, reached) = computation.admit(model, &graph, &active);
-    // Of operations that are alike, callers and suppliers come first.
-    let depths = graph.depths();
-    active.sort_by_key(|it| depths[*it]);
-    computation.assign(model, strategy, range, &active, rates, &reached);
+    computation.run(snapshot, periods, strategy, range, budgets);
+    computation.tell_left_out();
     computation
 }
 
 impl Computation {
+    fn run(
+        &mut self,
+        snapshot: &Snapshot,
+        periods: usize,
+        strategy: LevelStrategy,
+        range: (i32, i32),
+        [choice, analysis]: &mut [Budget; 2],
+    ) {
+        let calls = snapshot.calls();
+        let count = snapshot.operations.len();
+        let (mut into, mut out) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        for (number, edge) in calls.iter().enumerate() {
+            into[edge.callee].push(number);
+            out[edge.caller].push(number);
+        }
+        let mut active: Vec<_> = (0..count).filter(|it| snapshot.is_enabled(*it)).collect();
+        let names = |a: &usize, b: &usize| {
+            let [a, b] = [a, b].map(|it| &snapshot.operations[*it].name);
+            a.cmp(b)
+        };
+        active.sort_by(names);
+        for operation in &active {
+            self.check(snapshot, *operation, &calls, &into[*operation]);
+        }
+        let order = self.order(snapshot, &active, &calls);
+        if self.has_fatal {
+            return;
+        }
+        let graph = Graph {
+            calls: &calls,
+            order: &order,
+            into: &into,
+            out: &out,
+            periods,
+        };
+        let admission = match admit(snapshot, &graph, &active, choice) {
+            Ok(admission) => admission,
+            Err(error) => {
+                let text = format!("the schedule is not computed: {error}");
+                self.tell(AnomalySeverity::AnomalyFatal, text);
+                return;
+            }
+        };
+        self.tell_admission(snapshot, &active, periods, &admission);
+        if self.has_fatal {
+            return;
+        }
+        // Of operations that are alike, callers and suppliers come first.
+        let depths = graph.depths();
+        active.sort_by_key(|it| depths[*it]);
+        let criticalities = graph.criticalities(&admission.rates);
+        let placed = self.placed(snapshot, &active, &admission);
+        let task = |index: &usize| {
+            let flow = &admission.flows[*index];
+            let importance = admission.rates[*index].map_or(0, |rate| rate.importance as u8);
+            let period = flow.period().unwrap_or(1);
+            let task = Task::new(flow.demand.max(1), u64::from(period));
+            task.with_criticality(criticalities[*index] as u8, importance)
+        };
+        let tasks: Vec<_> = placed.iter().map(task).collect();
+        self.assign(
+            snapshot,
+            strategy,
+            range,
+            (&placed, &tasks),
+            admission,
+            analysis,
+        );
+    }
+
     fn tell(&mut self, severity: AnomalySeverity, description: String) {
+        self.has_fatal |= severity == AnomalySeverity::AnomalyFatal;
+        self.octets = self.octets.saturating_add(description.len());
+        if self.octets > TEXTS {
+            let (count, worst) = self.left_out;
+            self.left_out = (count + 1, worst.min(severity));
+            return;
+        }
         self.anomalies.push(SchedulingAnomalyBuf {
             description,
             severity,
         });
     }
 
+    fn tell_left_out(&mut self) {
+        let (count, severity) = self.left_out;
+        if count > 0 {
+            let description = format!("{count} more anomalies are left out");
+            self.anomalies.push(SchedulingAnomalyBuf {
+                description,
+                severity,
+            });
+        }
+    }
+
+    /// Tells what the choice of rates did not admit.
+    fn tell_admission(
+        &mut self,
+        snapshot: &Snapshot,
+        active: &[usize],
+        periods: usize,
+        admission: &Admission,
+    ) {
+        let name = |index: usize| &snapshot.operations[index].name;
+        let is_excessive = |it: &&usize| admission.flows[**it].is_excessive;
+        for index in active.iter().filter(is_excessive) {
+            let text = format!(
+                "operation {} runs at more than {periods} different periods, its own and those of \
+                 its callers; use fewer",
+                name(*index)
+            );
+            self.tell(AnomalySeverity::AnomalyFatal, text);
+        }
+        for index in &admission.excess {
+            let text = format!(
+                "operation {} is not admitted, because the utilisation would exceed the processor",
+                name(*index)
+            );
+            self.tell(AnomalySeverity::AnomalyError, text);
+        }
+        for (index, rate, refusal) in &admission.refused {
+            let reason = match refusal {
+                Refusal::Processor => "the utilisation would exceed the processor".to_owned(),
+                Refusal::Periods => {
+                    format!("an operation would run at more than {periods} different periods")
+                }
+            };
+            let text = format!(
+                "operation {} is not admitted at a period of {} us, because {reason}",
+                name(*index),
+                rate.period / 10
+            );
+            self.tell(AnomalySeverity::AnomalyWarning, text);
+        }
+        if admission.untried > 0 {
+            let text = format!(
+                "{} further rates are not admitted, because their computation exceeds its steps; \
+                 use fewer rates or dependencies",
+                admission.untried
+            );
+            self.tell(AnomalySeverity::AnomalyWarning, text);
+        }
+    }
+
     /// Tells what is wrong with an operation alone.
-    fn check(&mut self, model: &Model, index: usize, calls: &[CallEdge], into: &[usize]) {
-        let operation = &model.operations[index];
+    fn check(&mut self, snapshot: &Snapshot, index: usize, calls: &[CallEdge], into: &[usize]) {
+        let operation = &snapshot.operations[index];
         let name = &operation.name;
         if operation
             .rates
@@ -110,13 +249,13 @@ impl Computation {
     }
 
     /// The operations, callers before callees. Cycles are anomalies.
-    fn order(&mut self, model: &Model, active: &[usize], calls: &[CallEdge]) -> Vec<usize> {
-        let name = |index: usize| &model.operations[index].name;
+    fn order(&mut self, snapshot: &Snapshot, active: &[usize], calls: &[CallEdge]) -> Vec<usize> {
+        let name = |index: usize| &snapshot.operations[index].name;
         let edges: Vec<_> = calls
             .iter()
             .map(|edge| (edge.caller, edge.callee))
             .collect();
-        let mut cycles = find_cycles(model.operations.len(), &edges);
+        let mut cycles = find_cycles(snapshot.operations.len(), &edges);
         for cycle in &mut cycles {
             cycle.sort_by_key(|index| name(*index));
         }
@@ -138,8 +277,8 @@ impl Computation {
         if !cycles.is_empty() {
             return Vec::new();
         }
-        let mut missing = vec![0_usize; model.operations.len()];
-        let mut callees = vec![Vec::new(); model.operations.len()];
+        let mut missing = vec![0_usize; snapshot.operations.len()];
+        let mut callees = vec![Vec::new(); snapshot.operations.len()];
         for (caller, callee) in edges {
             missing[callee] += 1;
             callees[caller].push(callee);
@@ -162,137 +301,42 @@ impl Computation {
         order
     }
 
-    /// Chooses a rate for each operation: the lowest of all, then greater ones as long as the
-    /// processor has room, both by criticality and importance. Returns the flow of these rates.
-    fn admit(
+    /// Returns the operations that run, and tells why others do not.
+    fn placed(
         &mut self,
-        model: &Model,
-        graph: &Graph<'_>,
+        snapshot: &Snapshot,
         active: &[usize],
-    ) -> (Vec<Option<Rate>>, Vec<OperationFlow>) {
-        let by_rate = |index: &usize| {
-            let mut rates = model.operations[*index].rates.clone();
-            // Without a period the rate is that of the callers, which nothing here can lower.
-            rates.sort_by_key(|rate| (rate.period != 0, Reverse(rate.period)));
-            (*index, rates)
-        };
-        let mut choices: Vec<_> = active.iter().map(by_rate).collect();
-        // `active` is by name, and this order is stable.
-        choices.sort_by_key(|(_, rates)| {
-            Reverse(
-                rates
-                    .first()
-                    .map(|rate| (rate.criticality, rate.importance)),
-            )
-        });
-        let mut chosen = vec![None; model.operations.len()];
-        for (index, rates) in &choices {
-            chosen[*index] = rates.first().copied();
-        }
-        let mut reached = graph.flow(&chosen);
-        if !fits(&reached) {
-            self.tell_excess(model, graph, &choices, &chosen);
-            return (chosen, reached);
-        }
-        let most = choices
-            .iter()
-            .map(|(_, rates)| rates.len())
-            .max()
-            .unwrap_or(0);
-        // Another rate changes the flow of the operations that are connected with it, only.
-        let (set_of, sets) = graph.components();
-        for number in 1..most {
-            for (index, rates) in &choices {
-                let Some(rate) = rates.get(number) else {
-                    continue;
-                };
-                let connected = set_of[*index].map_or(&[][..], |set| &sets[set]);
-                let before = chosen[*index].replace(*rate);
-                let flow_before = connected.iter().map(|it| reached[*it].clone());
-                let flow_before: Vec<_> = flow_before.collect();
-                graph.flow_along(connected, &chosen, &mut reached);
-                if fits(&reached) {
-                    continue;
-                }
-                chosen[*index] = before;
-                for (operation, flow) in connected.iter().zip(flow_before) {
-                    reached[*operation] = flow;
-                }
-                let name = &model.operations[*index].name;
-                let text = format!(
-                    "operation {name} is not admitted at a period of {} us, because the \
-                     utilisation would exceed the processor",
-                    rate.period / 10
-                );
-                self.tell(AnomalySeverity::AnomalyWarning, text);
-            }
-        }
-        (chosen, reached)
-    }
-
-    /// Names the operations beyond the longest prefix, by criticality, that fits.
-    fn tell_excess(
-        &mut self,
-        model: &Model,
-        graph: &Graph<'_>,
-        choices: &[(usize, Vec<Rate>)],
-        chosen: &[Option<Rate>],
-    ) {
-        let with = |count: usize| {
-            let mut prefix = vec![None; chosen.len()];
-            for (index, _) in &choices[..count] {
-                prefix[*index] = chosen[*index];
-            }
-            fits(&graph.flow(&prefix))
-        };
-        let (mut good, mut bad) = (0, choices.len());
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            if with(middle) {
-                good = middle;
+        admission: &Admission,
+    ) -> Vec<usize> {
+        let mut placed = Vec::new();
+        for index in active {
+            let flow = &admission.flows[*index];
+            if flow.period().is_some() {
+                placed.push(*index);
             } else {
-                bad = middle;
+                self.tell_unresolved(snapshot, *index, flow);
             }
         }
-        for (index, _) in &choices[good..] {
-            let name = &model.operations[*index].name;
-            let text = format!(
-                "operation {name} is not admitted, because the utilisation would exceed the \
-                 processor"
-            );
-            self.tell(AnomalySeverity::AnomalyError, text);
-        }
+        placed
     }
 
     fn assign(
         &mut self,
-        model: &Model,
+        snapshot: &Snapshot,
         strategy: LevelStrategy,
         range: (i32, i32),
-        active: &[usize],
-        rates: Vec<Option<Rate>>,
-        reached: &[OperationFlow],
+        (placed, tasks): (&[usize], &[Task]),
+        admission: Admission,
+        budget: &mut Budget,
     ) {
+        let Admission { rates, flows, .. } = admission;
         let mut schedule = Schedule {
-            places: vec![None; model.operations.len()],
+            places: vec![None; snapshot.operations.len()],
             rates,
             levels: Vec::new(),
         };
-        let mut placed = Vec::new();
-        let mut tasks = Vec::new();
-        for index in active {
-            let flow = &reached[*index];
-            let Some(period) = flow.period() else {
-                self.tell_unresolved(model, *index, flow);
-                continue;
-            };
-            let importance = schedule.rates[*index].map_or(0, |rate| rate.importance as u8);
-            placed.push(*index);
-            let task = Task::new(flow.demand.max(1), u64::from(period));
-            tasks.push(task.with_criticality(flow.criticality as u8, importance));
-        }
-        let levels = dispatch_levels(&tasks, strategy).unwrap_or_default();
-        let places = subpriorities(&tasks, &levels).unwrap_or_default();
+        let levels = dispatch_levels(tasks, strategy).unwrap_or_default();
+        let places = subpriorities(tasks, &levels).unwrap_or_default();
         let thread = threads(levels.len(), range);
         if thread.len() < levels.len() {
             let text = format!(
@@ -313,13 +357,10 @@ impl Computation {
             });
         }
         for (number, level) in levels.iter().enumerate() {
-            let dispatched = level
-                .tasks
-                .iter()
-                .map(|it| &reached[placed[*it]].dispatched);
-            let mut periods: Vec<_> = dispatched
-                .flat_map(|it| it.keys())
-                .map(|it| *it as i32)
+            let flows = level.tasks.iter().map(|it| &flows[placed[*it]]);
+            let mut periods: Vec<_> = flows
+                .flat_map(|flow| &flow.dispatched)
+                .map(|(period, _)| *period as i32)
                 .collect();
             periods.sort_unstable();
             periods.dedup();
@@ -334,12 +375,30 @@ impl Computation {
                 timer_periods: periods,
             });
         }
-        self.tell_late(model, &placed, &schedule, reached, &levels);
+        let mut shared: Vec<LevelTasks> = Vec::new();
+        let mut last = None;
+        for (number, level) in levels.iter().enumerate() {
+            let thread = schedule.levels[number].thread_priority;
+            if last.replace(thread) != Some(thread) {
+                shared.push(LevelTasks {
+                    tasks: Vec::new(),
+                    is_static: level.order == LevelOrder::Static,
+                });
+            }
+            // A dispatch of several periods is as many tasks.
+            for index in level.tasks.iter().map(|it| placed[*it]) {
+                let loads = flows[index].loads().filter(|load| load.cost > 0);
+                if let Some(target) = shared.last_mut() {
+                    target.tasks.extend(loads.map(|load| (index, load)));
+                }
+            }
+        }
+        self.tell_late(snapshot, &late(&shared, budget));
         self.schedule = Some(schedule);
     }
 
-    fn tell_unresolved(&mut self, model: &Model, index: usize, flow: &OperationFlow) {
-        let operation = &model.operations[index];
+    fn tell_unresolved(&mut self, snapshot: &Snapshot, index: usize, flow: &OperationFlow) {
+        let operation = &snapshot.operations[index];
         let name = &operation.name;
         if flow.is_unresolved && operation.rates.is_empty() {
             let text = format!("operation {name} was created and never set");
@@ -355,66 +414,21 @@ impl Computation {
 
     /// Names the operations whose deadlines are not guaranteed. Operations of levels that share a
     /// priority count as equally urgent.
-    fn tell_late(
-        &mut self,
-        model: &Model,
-        placed: &[usize],
-        schedule: &Schedule,
-        reached: &[OperationFlow],
-        levels: &[chronorb_sched::DispatchLevel],
-    ) {
-        // A dispatch of several periods is as many tasks.
-        let mut tasks = Vec::new();
-        let mut owners = Vec::new();
-        let mut shared: Vec<chronorb_sched::DispatchLevel> = Vec::new();
-        let mut last = None;
-        for (number, level) in levels.iter().enumerate() {
-            let thread = schedule.levels[number].thread_priority;
-            let is_new = last.replace(thread) != Some(thread);
-            if is_new || shared.is_empty() {
-                shared.push(chronorb_sched::DispatchLevel {
-                    tasks: Vec::new(),
-                    order: level.order,
-                });
-            }
-            let Some(target) = shared.last_mut() else {
-                continue;
-            };
-            for index in level.tasks.iter().map(|it| placed[*it]) {
-                for load in loads(&reached[index]).filter(|load| load.cost > 0) {
-                    target.tasks.push(tasks.len());
-                    tasks.push(Task::new(load.cost, load.period));
-                    owners.push(index);
-                }
-            }
-        }
-        let mut late: Vec<_> = match guaranteed(&tasks, &shared, false) {
-            Ok(verdicts) => {
-                let late = owners.iter().zip(verdicts).filter(|(_, meets)| !meets);
-                late.map(|(index, _)| *index).collect()
-            }
+    fn tell_late(&mut self, snapshot: &Snapshot, late: &Result<Vec<usize>, BudgetError>) {
+        let late = match late {
+            Ok(late) => late,
             Err(error) => {
                 let text = format!("the schedule is not analysed: {error}");
                 self.tell(AnomalySeverity::AnomalyError, text);
                 return;
             }
         };
-        late.dedup();
         for index in late {
-            let name = &model.operations[index].name;
+            let name = &snapshot.operations[*index].name;
             let text = format!("operation {name} may miss its deadlines");
             self.tell(AnomalySeverity::AnomalyError, text);
         }
     }
-}
-
-/// Whether all dispatches together need at most the processor.
-fn fits(reached: &[OperationFlow]) -> bool {
-    let loads = reached.iter().flat_map(loads);
-    let tasks: Vec<_> = loads
-        .map(|load| Task::new(load.cost, load.period))
-        .collect();
-    compare_to_processor(&tasks).is_le()
 }
 
 /// The priorities of threads for a number of levels, the most urgent one first.

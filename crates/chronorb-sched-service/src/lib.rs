@@ -40,21 +40,39 @@
 //! | error | there is a schedule, and deadlines may be missed |
 //! | warning | part of the input has no effect |
 //!
-//! `compute_scheduling` reports every finding as an anomaly. It raises none of its user exceptions,
+//! `compute_scheduling` reports its findings as anomalies. It raises none of its user exceptions,
 //! because an exception would lose the anomalies. Without a schedule, `priority` raises
 //! `NOT_SCHEDULED`. A schedule holds until the next computation. Numbers that are negative are
-//! `BAD_PARAM`, and more operations, rates or dependencies than [`Limits`] are `NO_RESOURCES`.
+//! `BAD_PARAM`.
+//!
+//! # Limits
+//! More operations, octets of names, rates or dependencies than [`Limits`] are `NO_RESOURCES`, as
+//! is an answer of too many octets. Operations, names and dependencies are
+//! [quotas](chronorb::quota): one client has half of them by default. Operations cannot be
+//! removed, so they count until the end of the service.
+//!
+//! A computation reads a copy, so no other call waits for it. Changes meanwhile are kept for the
+//! next one. It has a budget of steps in proportion to what is registered. Too few steps are a
+//! fatal anomaly for the lowest rates, a warning for further ones, and an error for the analysis.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod admit;
+mod budget;
 mod compute;
 mod cycles;
 mod flow;
 pub mod idl;
+mod late;
 mod model;
+#[cfg(test)]
+mod oracle;
 mod servant;
 mod service;
+#[cfg(test)]
+mod tests;
+mod usage;
 
 pub use model::Limits;
 pub use service::{SchedulingService, ServeError};

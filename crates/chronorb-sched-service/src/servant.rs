@@ -1,51 +1,99 @@
 //! The servant of the scheduling service.
 
-use chronorb::{Call, SystemException, SystemExceptionKind};
+use std::sync::Arc;
+
+use chronorb::quota::{Charge, Quota, QuotaError, QuotaLimits};
+use chronorb::{Call, Orb, SystemException, SystemExceptionKind};
 use chronorb_rt::PiMutex;
 use chronorb_sched::LevelStrategy;
 
-use crate::compute::{Place, Schedule, compute};
+use crate::compute::{Computation, Place, Schedule, compute};
 use crate::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT, HandleT, OsPriority,
     PreemptionPriorityT, PreemptionSubpriorityT,
 };
 use crate::idl::rtec_scheduler::{
-    AddDependencyError, ComputeSchedulingError, ComputeSchedulingOutBuf, ConfigInfoSetBuf,
-    CreateError, CriticalityT, DependencySet, DependencySetBuf, DispatchConfigurationError,
-    DispatchingTypeT, DuplicateName, EntryPointPriorityError, GetConfigInfoSetError,
-    GetConfigInfosError, GetDependencySetError, GetError, GetRtInfoSetError, ImportanceT,
-    InfoTypeT, LastScheduledPriorityError, LookupError, NotScheduled, PeriodT, PriorityError,
-    QuantumT, RecomputeSchedulingError, RemoveDependencyError, ReplaceSeqError, ResetError,
-    ResetSeqError, RtInfo, RtInfoBuf, RtInfoEnableStatePairSet, RtInfoEnabledTypeT, RtInfoSet,
-    RtInfoSetBuf, SchedulerOwnedServant, SchedulingAnomalySetBuf, SetDependencyEnableStateError,
-    SetDependencyEnableStateSeqError, SetError, SetRtInfoEnableStateError,
-    SetRtInfoEnableStateSeqError, SetSeqError, ThreadsT, Time, UnknownPriorityLevel, UnknownTask,
+    AddDependencyError, ComputeSchedulingError, ComputeSchedulingOutBuf, ConfigInfoBuf,
+    ConfigInfoSetBuf, CreateError, CriticalityT, DependencySet, DependencySetBuf,
+    DispatchConfigurationError, DispatchingTypeT, DuplicateName, EntryPointPriorityError,
+    GetConfigInfoSetError, GetConfigInfosError, GetDependencySetError, GetError, GetRtInfoSetError,
+    ImportanceT, InfoTypeT, LastScheduledPriorityError, LookupError, NotScheduled, PeriodT,
+    PriorityError, QuantumT, RecomputeSchedulingError, RemoveDependencyError, ReplaceSeqError,
+    ResetError, ResetSeqError, RtInfo, RtInfoBuf, RtInfoEnableStatePairSet, RtInfoEnabledTypeT,
+    RtInfoSet, RtInfoSetBuf, SchedulerOwnedServant, SchedulingAnomalyBuf, SchedulingAnomalySetBuf,
+    SetDependencyEnableStateError, SetDependencyEnableStateSeqError, SetError,
+    SetRtInfoEnableStateError, SetRtInfoEnableStateSeqError, SetSeqError, ThreadsT, Time,
+    UnknownPriorityLevel, UnknownTask,
 };
-use crate::model::{Before, ChangeError, Limits, Model, Rate};
+use crate::model::{
+    Before, ChangeError, DependencyEntry, Limits, Model, Operation, Rate, Snapshot,
+};
+
+/// The computations that run at a time, of all clients and of one, so that they leave threads for
+/// other calls.
+const COMPUTATIONS: QuotaLimits = QuotaLimits {
+    total: 4,
+    per_origin: 2,
+};
 
 /// The registered operations, and the schedule that was computed last.
+///
+/// No lock is held for a computation or an answer: they read a copy.
 pub(crate) struct Scheduler {
     strategy: LevelStrategy,
+    limits: Limits,
     state: PiMutex<State>,
+    operations: Arc<Quota>,
+    texts: Arc<Quota>,
+    dependencies: Arc<Quota>,
+    computations: Arc<Quota>,
 }
 
 #[derive(Default)]
 struct State {
     model: Model,
+    computed: Option<Arc<ComputationResult>>,
+    /// The computations that began so far.
+    began: u64,
+}
+
+/// The result of the computation that began last among those that have ended.
+struct ComputationResult {
+    /// The number of the computation.
+    began: u64,
+    /// The version of the model, and the priorities, that it was made of.
+    version: u64,
+    range: (i32, i32),
     schedule: Option<Schedule>,
+    anomalies: SchedulingAnomalySetBuf,
+}
+
+/// A computation that has begun.
+struct ComputationStart {
+    number: u64,
+    version: u64,
+    range: (i32, i32),
+    snapshot: Snapshot,
+    /// The result, if the last computation was of the same.
+    known: Option<Arc<ComputationResult>>,
 }
 
 type Priorities = (OsPriority, PreemptionSubpriorityT, PreemptionPriorityT);
 
 impl Scheduler {
-    pub(crate) fn new(strategy: LevelStrategy, limits: Limits) -> Self {
+    pub(crate) fn new(strategy: LevelStrategy, limits: Limits, orb: &Orb) -> Self {
         let state = State {
             model: Model::new(limits),
-            schedule: None,
+            ..State::default()
         };
         Self {
             strategy,
+            limits,
             state: PiMutex::new(state),
+            operations: orb.quota("operations", limits.operations),
+            texts: orb.quota("octets of operation names", limits.texts),
+            dependencies: orb.quota("dependencies of operations", limits.dependencies),
+            computations: orb.quota("computations of schedules", COMPUTATIONS),
         }
     }
 
@@ -56,102 +104,235 @@ impl Scheduler {
         change(&mut self.state.lock().model).map_err(refusal)
     }
 
-    /// Computes a schedule. Without one, that of before does not hold any more.
-    fn compute(&self, range: (i32, i32)) -> (Results, SchedulingAnomalySetBuf) {
-        let mut state = self.state.lock();
-        let computation = compute(&state.model, self.strategy, range);
-        state.schedule = computation.schedule;
-        let result = Results {
-            infos: state.infos(),
-            dependencies: state.model.dependencies.clone(),
-            levels: state.levels().unwrap_or_default(),
-        };
-        (result, computation.anomalies)
-    }
-}
-
-/// The results of a computation.
-struct Results {
-    infos: RtInfoSetBuf,
-    dependencies: DependencySetBuf,
-    levels: ConfigInfoSetBuf,
-}
-
-impl State {
-    fn info(&self, index: usize) -> RtInfoBuf {
-        let operation = &self.model.operations[index];
-        let handle = index as HandleT + 1;
-        let scheduled = self.schedule.as_ref();
-        let rate = scheduled.and_then(|it| *it.rates.get(index)?);
-        let rate = rate.filter(|rate| operation.rates.contains(rate));
-        // Without a rate that was admitted, the one that was set last.
-        let rate = rate.or_else(|| operation.rates.last().copied());
-        let rate = rate.unwrap_or_default();
-        let place = scheduled.and_then(|it| *it.places.get(index)?);
-        let place = place.unwrap_or(Place {
-            thread: 0,
-            subpriority: 0,
-            level: 0,
-        });
-        let dependencies = self.model.dependencies.iter();
-        RtInfoBuf {
-            entry_point: operation.name.clone(),
-            handle,
-            worst_case_execution_time: rate.worst,
-            typical_execution_time: rate.typical,
-            cached_execution_time: rate.cached,
-            period: rate.period.cast_signed(),
-            criticality: rate.criticality,
-            importance: rate.importance,
-            quantum: rate.quantum,
-            threads: rate.threads.cast_signed(),
-            dependencies: dependencies
-                .filter(|one| one.rt_info == handle)
-                .copied()
-                .collect(),
-            priority: place.thread,
-            preemption_subpriority: place.subpriority,
-            preemption_priority: place.level,
-            info_type: rate.kind,
-            enabled: operation.enabled,
-            volatile_token: 0,
+    /// Computes a schedule of the operations as they are now. Without one, that of before does not
+    /// hold any more. Changes meanwhile are kept, and take effect at the next computation. Of
+    /// several computations at a time, the one that began last decides.
+    fn compute(
+        &self,
+        call: &Call<'_>,
+        range: (i32, i32),
+    ) -> Result<(Snapshot, Arc<ComputationResult>), SystemException> {
+        let _running = charge(&self.computations, call, 1)?;
+        let begun = self.begin(range)?;
+        if let Some(computed) = begun.known {
+            return Ok((begun.snapshot, computed));
         }
+        let computation = compute(&begun.snapshot, &self.limits, self.strategy, range);
+        Ok(self.end(begun, computation))
     }
 
-    fn infos(&self) -> RtInfoSetBuf {
-        (0..self.model.operations.len())
-            .map(|index| self.info(index))
-            .collect()
+    fn begin(&self, range: (i32, i32)) -> Result<ComputationStart, SystemException> {
+        let mut state = self.state.lock();
+        state.began += 1;
+        let version = state.model.version();
+        // The result follows from the operations and the priorities alone.
+        let is_same = |it: &&Arc<ComputationResult>| it.version == version && it.range == range;
+        Ok(ComputationStart {
+            number: state.began,
+            version,
+            range,
+            known: state.computed.as_ref().filter(is_same).cloned(),
+            snapshot: state.model.snapshot().map_err(unavailable)?,
+        })
     }
 
-    fn levels(&self) -> Option<ConfigInfoSetBuf> {
-        self.schedule
-            .as_ref()
-            .map(|schedule| schedule.levels.clone())
+    fn end(
+        &self,
+        begun: ComputationStart,
+        computation: Computation,
+    ) -> (Snapshot, Arc<ComputationResult>) {
+        let computed = Arc::new(ComputationResult {
+            began: begun.number,
+            version: begun.version,
+            range: begun.range,
+            schedule: computation.schedule,
+            anomalies: computation.anomalies,
+        });
+        // The other one is dropped without the lock.
+        let mut other = Some(computed.clone());
+        let mut state = self.state.lock();
+        let present = state.computed.as_ref();
+        if present.is_none_or(|it| it.began < begun.number) {
+            std::mem::swap(&mut state.computed, &mut other);
+        }
+        drop(state);
+        (begun.snapshot, computed)
+    }
+
+    fn computed(&self) -> Option<Arc<ComputationResult>> {
+        self.state.lock().computed.clone()
     }
 
     fn priorities<E: From<UnknownTask> + From<NotScheduled>>(
         &self,
-        handle: Result<HandleT, ChangeError>,
+        handle: impl FnOnce(&Model) -> Result<HandleT, ChangeError>,
     ) -> Result<Priorities, E> {
-        let index = handle.and_then(|handle| self.model.index(handle));
+        let state = self.state.lock();
+        let index = handle(&state.model).and_then(|handle| state.model.index(handle));
         let index = index.map_err(|_| UnknownTask)?;
-        let schedule = self.schedule.as_ref().ok_or(NotScheduled)?;
+        let computed = state.computed.as_ref().ok_or(NotScheduled)?;
+        let schedule = computed.schedule.as_ref().ok_or(NotScheduled)?;
         let place = schedule.places.get(index).copied().flatten();
         let place = place.ok_or(NotScheduled)?;
         Ok((place.thread, place.subpriority, place.level))
     }
+
+    /// Refuses an answer of more octets than the limit, before it is built.
+    fn check_answer(&self, octets: usize) -> Result<(), SystemException> {
+        if octets.saturating_add(HEADER) > self.limits.answer {
+            return Err(system(SystemExceptionKind::NoResources));
+        }
+        Ok(())
+    }
+
+    /// Returns the levels of the schedule; `None` without one.
+    fn levels(&self) -> Result<Option<ConfigInfoSetBuf>, SystemException> {
+        let computed = self.computed();
+        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        let Some(schedule) = schedule else {
+            return Ok(None);
+        };
+        self.check_answer(octets_of_levels(&schedule.levels))?;
+        Ok(Some(schedule.levels.clone()))
+    }
+
+    /// Returns the needs and places of all operations.
+    fn infos(
+        &self,
+        snapshot: &Snapshot,
+        schedule: Option<&Schedule>,
+    ) -> Result<RtInfoSetBuf, SystemException> {
+        let mut infos = room(snapshot.operations.len())?;
+        let mut rest = &*snapshot.dependencies;
+        for (index, operation) in snapshot.operations.iter().enumerate() {
+            // The dependencies have the order of the operations.
+            let is_own = |(_, one): &&DependencyEntry| one.rt_info <= handle(index);
+            let (own, later) = rest.split_at(rest.iter().take_while(is_own).count());
+            rest = later;
+            infos.push(info(index, operation, own, schedule)?);
+        }
+        Ok(infos)
+    }
+}
+
+impl ComputationResult {
+    fn levels(&self) -> &[ConfigInfoBuf] {
+        self.schedule.as_ref().map_or(&[], |it| &it.levels)
+    }
+}
+
+/// The greatest number of octets of a reply without its results.
+const HEADER: usize = 1 << 10;
+/// The octets of a dependency in an answer.
+const DEPENDENCY: usize = 20;
+
+/// The octets of all operations in an answer, at most.
+fn octets_of_infos(snapshot: &Snapshot) -> usize {
+    let names = snapshot.operations.iter().map(|it| 128 + it.name.len());
+    names.sum::<usize>() + snapshot.dependencies.len() * DEPENDENCY
+}
+
+/// The octets of levels in an answer, at most.
+fn octets_of_levels(levels: &[ConfigInfoBuf]) -> usize {
+    let each = levels.iter().map(|it| 16 + 4 * it.timer_periods.len());
+    each.sum()
+}
+
+/// The octets of anomalies in an answer, at most.
+fn octets_of_anomalies(anomalies: &[SchedulingAnomalyBuf]) -> usize {
+    anomalies.iter().map(|it| 16 + it.description.len()).sum()
+}
+
+/// The handle of an index.
+fn handle(index: usize) -> HandleT {
+    HandleT::try_from(index + 1).unwrap_or(HandleT::MAX)
+}
+
+/// The needs and places of an operation.
+fn info(
+    index: usize,
+    operation: &Operation,
+    own: &[DependencyEntry],
+    schedule: Option<&Schedule>,
+) -> Result<RtInfoBuf, SystemException> {
+    let rate = schedule.and_then(|it| *it.rates.get(index)?);
+    let rate = rate.filter(|rate| operation.rates.contains(rate));
+    // Without a rate that was admitted, the one that was set last.
+    let rate = rate.or_else(|| operation.rates.last().copied());
+    let rate = rate.unwrap_or_default();
+    let place = schedule.and_then(|it| *it.places.get(index)?);
+    let place = place.unwrap_or(Place {
+        thread: 0,
+        subpriority: 0,
+        level: 0,
+    });
+    Ok(RtInfoBuf {
+        entry_point: operation.name.as_ref().to_owned(),
+        handle: handle(index),
+        worst_case_execution_time: rate.worst,
+        typical_execution_time: rate.typical,
+        cached_execution_time: rate.cached,
+        period: rate.period.cast_signed(),
+        criticality: rate.criticality,
+        importance: rate.importance,
+        quantum: rate.quantum,
+        threads: rate.threads.cast_signed(),
+        dependencies: in_order(own)?,
+        priority: place.thread,
+        preemption_subpriority: place.subpriority,
+        preemption_priority: place.level,
+        info_type: rate.kind,
+        enabled: operation.enabled,
+        volatile_token: 0,
+    })
+}
+
+/// Dependencies in the order in which they were registered.
+fn in_order(dependencies: &[DependencyEntry]) -> Result<DependencySetBuf, SystemException> {
+    let mut sorted = room(dependencies.len())?;
+    sorted.extend_from_slice(dependencies);
+    sorted.sort_unstable_by_key(|(number, _)| *number);
+    let mut all = room(dependencies.len())?;
+    all.extend(sorted.into_iter().map(|(_, one)| one));
+    Ok(all)
+}
+
+/// An empty list with room for as many items.
+fn room<T>(items: usize) -> Result<Vec<T>, SystemException> {
+    let mut list = Vec::new();
+    let reserved = list.try_reserve_exact(items);
+    reserved.map_err(|_| system(SystemExceptionKind::NoMemory))?;
+    Ok(list)
+}
+
+/// Charges the origin of a call.
+fn charge(quota: &Arc<Quota>, call: &Call<'_>, amount: u64) -> Result<Charge, SystemException> {
+    let charged = quota.charge(call.origin(), amount);
+    charged.map_err(|error| {
+        system(match error {
+            QuotaError::Memory { .. } => SystemExceptionKind::NoMemory,
+            _ => SystemExceptionKind::NoResources,
+        })
+    })
 }
 
 /// The exception of a refused change.
 fn refusal<E: From<UnknownTask> + From<SystemException>>(error: ChangeError) -> E {
     match error {
         ChangeError::UnknownTask => UnknownTask.into(),
-        ChangeError::BadNumber | ChangeError::DuplicateName => {
-            system(SystemExceptionKind::BadParam).into()
-        }
-        ChangeError::TooMany => system(SystemExceptionKind::NoResources).into(),
+        error => unavailable(error).into(),
     }
+}
+
+/// The system exception of a refused change.
+const fn unavailable(error: ChangeError) -> SystemException {
+    system(match error {
+        ChangeError::BadNumber | ChangeError::DuplicateName | ChangeError::UnknownTask => {
+            SystemExceptionKind::BadParam
+        }
+        ChangeError::TooMany => SystemExceptionKind::NoResources,
+        ChangeError::Memory => SystemExceptionKind::NoMemory,
+    })
 }
 
 const fn system(kind: SystemExceptionKind) -> SystemException {
@@ -162,22 +343,33 @@ fn not_negative(number: i32) -> Result<u32, SystemException> {
     u32::try_from(number).map_err(|_| system(SystemExceptionKind::BadParam))
 }
 
-fn rates_of(infos: RtInfoSet<'_>) -> Result<Vec<(HandleT, Rate)>, SystemException> {
-    let rate = |info: &RtInfo<'_>| {
-        let rate = Rate {
-            criticality: info.criticality,
-            importance: info.importance,
-            worst: info.worst_case_execution_time,
-            typical: info.typical_execution_time,
-            cached: info.cached_execution_time,
-            period: not_negative(info.period)?,
-            quantum: info.quantum,
-            threads: not_negative(info.threads)?,
-            kind: info.info_type,
-        };
-        Ok((info.handle, rate))
-    };
-    infos.iter().map(rate).collect()
+fn rate_of(info: &RtInfo<'_>) -> Result<Rate, SystemException> {
+    Ok(Rate {
+        criticality: info.criticality,
+        importance: info.importance,
+        worst: info.worst_case_execution_time,
+        typical: info.typical_execution_time,
+        cached: info.cached_execution_time,
+        period: not_negative(info.period)?,
+        quantum: info.quantum,
+        threads: not_negative(info.threads)?,
+        kind: info.info_type,
+    })
+}
+
+fn rates_of(
+    infos: RtInfoSet<'_>,
+    limits: &Limits,
+) -> Result<Vec<(HandleT, Rate)>, SystemException> {
+    let most = limits.operations.total.saturating_mul(limits.rates as u64);
+    if infos.len() as u64 > most {
+        return Err(system(SystemExceptionKind::NoResources));
+    }
+    let mut rates = room(infos.len())?;
+    for info in infos {
+        rates.push((info.handle, rate_of(info)?));
+    }
+    Ok(rates)
 }
 
 fn dependency(
@@ -199,11 +391,19 @@ fn dependency(
 const ENABLED: DependencyEnabledTypeT = DependencyEnabledTypeT::DependencyEnabled;
 
 impl SchedulerOwnedServant for Scheduler {
-    fn create(&self, _: &Call<'_>, entry_point: &str) -> Result<HandleT, CreateError> {
-        let created = self.state.lock().model.create(entry_point);
+    fn create(&self, call: &Call<'_>, entry_point: &str) -> Result<HandleT, CreateError> {
+        // A name that exists is no refusal of a quota.
+        if self.state.lock().model.lookup(entry_point).is_ok() {
+            return Err(DuplicateName.into());
+        }
+        let charges = [
+            charge(&self.operations, call, 1)?,
+            charge(&self.texts, call, entry_point.len() as u64)?,
+        ];
+        let created = self.state.lock().model.create(entry_point, charges);
         created.map_err(|error| match error {
             ChangeError::DuplicateName => DuplicateName.into(),
-            _ => system(SystemExceptionKind::NoResources).into(),
+            error => unavailable(error).into(),
         })
     }
 
@@ -213,9 +413,16 @@ impl SchedulerOwnedServant for Scheduler {
     }
 
     fn get(&self, _: &Call<'_>, handle: HandleT) -> Result<RtInfoBuf, GetError> {
-        let state = self.state.lock();
-        let index = state.model.index(handle).map_err(|_| UnknownTask)?;
-        Ok(state.info(index))
+        let (index, one, computed) = {
+            let state = self.state.lock();
+            let index = state.model.index(handle).map_err(|_| UnknownTask)?;
+            let one = state.model.one(index).map_err(unavailable)?;
+            (index, one, state.computed.clone())
+        };
+        self.check_answer(octets_of_infos(&one))?;
+        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        let operation = one.operations.first().ok_or(UnknownTask)?;
+        Ok(info(index, operation, &one.dependencies, schedule)?)
     }
 
     fn set(
@@ -275,30 +482,32 @@ impl SchedulerOwnedServant for Scheduler {
     }
 
     fn set_seq(&self, _: &Call<'_>, infos: RtInfoSet<'_>) -> Result<(), SetSeqError> {
-        let rates = rates_of(infos)?;
+        let rates = rates_of(infos, &self.limits)?;
         self.change(|model| model.set_all(&rates, Before::Keep))
     }
 
     fn reset_seq(&self, _: &Call<'_>, infos: RtInfoSet<'_>) -> Result<(), ResetSeqError> {
-        let rates = rates_of(infos)?;
+        let rates = rates_of(infos, &self.limits)?;
         self.change(|model| model.set_all(&rates, Before::Remove))
     }
 
     fn replace_seq(&self, _: &Call<'_>, infos: RtInfoSet<'_>) -> Result<(), ReplaceSeqError> {
-        let rates = rates_of(infos)?;
+        let rates = rates_of(infos, &self.limits)?;
         self.change(|model| model.replace_all(&rates))
     }
 
     fn add_dependency(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
         handle: HandleT,
         on: HandleT,
         calls: i32,
         kind: DependencyTypeT,
     ) -> Result<(), AddDependencyError> {
         let added = dependency(handle, on, calls, kind, ENABLED);
-        self.change(|model| model.add_dependency(added))
+        self.change::<AddDependencyError>(|model| model.check_dependency(&added).map(|_| ()))?;
+        let charge = charge(&self.dependencies, call, 1)?;
+        self.change(|model| model.add_dependency(added, charge))
     }
 
     fn remove_dependency(
@@ -340,7 +549,7 @@ impl SchedulerOwnedServant for Scheduler {
         handle: HandleT,
         enabled: RtInfoEnabledTypeT,
     ) -> Result<(), SetRtInfoEnableStateError> {
-        self.change(|model| model.enable_operations(&[(handle, enabled)]))
+        self.change(|model| model.enable_operations(std::iter::once((handle, enabled))))
     }
 
     fn set_rt_info_enable_state_seq(
@@ -348,15 +557,12 @@ impl SchedulerOwnedServant for Scheduler {
         _: &Call<'_>,
         pairs: RtInfoEnableStatePairSet<'_>,
     ) -> Result<(), SetRtInfoEnableStateSeqError> {
-        let states: Vec<_> = pairs
-            .iter()
-            .map(|pair| (pair.handle, pair.enabled))
-            .collect();
-        self.change(|model| model.enable_operations(&states))
+        let states = pairs.iter().map(|pair| (pair.handle, pair.enabled));
+        self.change(|model| model.enable_operations(states))
     }
 
     fn priority(&self, _: &Call<'_>, handle: HandleT) -> Result<Priorities, PriorityError> {
-        self.state.lock().priorities(Ok(handle))
+        self.priorities(|_| Ok(handle))
     }
 
     fn entry_point_priority(
@@ -364,44 +570,60 @@ impl SchedulerOwnedServant for Scheduler {
         _: &Call<'_>,
         entry_point: &str,
     ) -> Result<Priorities, EntryPointPriorityError> {
-        let state = self.state.lock();
-        state.priorities(state.model.lookup(entry_point))
+        self.priorities(|model| model.lookup(entry_point))
     }
 
     fn compute_scheduling(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
         minimum: i32,
         maximum: i32,
     ) -> Result<ComputeSchedulingOutBuf, ComputeSchedulingError> {
-        let (results, anomalies) = self.compute((minimum, maximum));
+        let (snapshot, computed) = self.compute(call, (minimum, maximum))?;
+        let octets = octets_of_infos(&snapshot)
+            + snapshot.dependencies.len() * DEPENDENCY
+            + octets_of_levels(computed.levels())
+            + octets_of_anomalies(&computed.anomalies);
+        self.check_answer(octets)?;
         Ok(ComputeSchedulingOutBuf {
-            infos: results.infos,
-            dependencies: results.dependencies,
-            configs: results.levels,
-            anomalies,
+            infos: self.infos(&snapshot, computed.schedule.as_ref())?,
+            dependencies: in_order(&snapshot.dependencies)?,
+            configs: computed.levels().to_vec(),
+            anomalies: computed.anomalies.clone(),
         })
     }
 
     fn recompute_scheduling(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
         minimum: i32,
         maximum: i32,
     ) -> Result<SchedulingAnomalySetBuf, RecomputeSchedulingError> {
-        Ok(self.compute((minimum, maximum)).1)
+        let (_, computed) = self.compute(call, (minimum, maximum))?;
+        self.check_answer(octets_of_anomalies(&computed.anomalies))?;
+        Ok(computed.anomalies.clone())
     }
 
     fn get_rt_info_set(&self, _: &Call<'_>) -> Result<RtInfoSetBuf, GetRtInfoSetError> {
-        Ok(self.state.lock().infos())
+        let (snapshot, computed) = {
+            let state = self.state.lock();
+            let snapshot = state.model.snapshot().map_err(unavailable)?;
+            (snapshot, state.computed.clone())
+        };
+        self.check_answer(octets_of_infos(&snapshot))?;
+        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        Ok(self.infos(&snapshot, schedule)?)
     }
 
     fn get_dependency_set(&self, _: &Call<'_>) -> Result<DependencySetBuf, GetDependencySetError> {
-        Ok(self.state.lock().model.dependencies.clone())
+        let all = self.state.lock().model.all_dependencies();
+        let all = all.map_err(unavailable)?;
+        self.check_answer(all.len() * DEPENDENCY)?;
+        Ok(in_order(&all)?)
     }
 
     fn get_config_info_set(&self, _: &Call<'_>) -> Result<ConfigInfoSetBuf, GetConfigInfoSetError> {
-        Ok(self.state.lock().levels().unwrap_or_default())
+        Ok(self.levels()?.unwrap_or_default())
     }
 
     fn dispatch_configuration(
@@ -409,8 +631,8 @@ impl SchedulerOwnedServant for Scheduler {
         _: &Call<'_>,
         level: PreemptionPriorityT,
     ) -> Result<(OsPriority, DispatchingTypeT), DispatchConfigurationError> {
-        let state = self.state.lock();
-        let schedule = state.schedule.as_ref().ok_or(NotScheduled)?;
+        let computed = self.computed().ok_or(NotScheduled)?;
+        let schedule = computed.schedule.as_ref().ok_or(NotScheduled)?;
         let index = usize::try_from(level).ok();
         let level = index.and_then(|index| schedule.levels.get(index));
         let level = level.ok_or(UnknownPriorityLevel)?;
@@ -421,12 +643,99 @@ impl SchedulerOwnedServant for Scheduler {
         &self,
         _: &Call<'_>,
     ) -> Result<PreemptionPriorityT, LastScheduledPriorityError> {
-        let levels = self.state.lock().levels().ok_or(NotScheduled)?;
-        let last = levels.last().ok_or(NotScheduled)?;
+        let computed = self.computed().ok_or(NotScheduled)?;
+        let last = computed.levels().last().ok_or(NotScheduled)?;
         Ok(last.preemption_priority)
     }
 
     fn get_config_infos(&self, _: &Call<'_>) -> Result<ConfigInfoSetBuf, GetConfigInfosError> {
-        Ok(self.state.lock().levels().ok_or(NotScheduled)?)
+        Ok(self.levels()?.ok_or(NotScheduled)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chronorb::config::OrbConfig;
+    use chronorb::quota::Origin;
+
+    use super::*;
+
+    const RANGE: (i32, i32) = (1, 98);
+
+    fn scheduler() -> Scheduler {
+        let orb = Orb::with_config(OrbConfig::default()).unwrap();
+        Scheduler::new(LevelStrategy::MaximumUrgency, Limits::default(), &orb)
+    }
+
+    fn add(scheduler: &Scheduler, name: &str) -> HandleT {
+        let charge = |quota: &Arc<Quota>| quota.charge(Origin::Process, 1).unwrap();
+        let charges = [charge(&scheduler.operations), charge(&scheduler.texts)];
+        let mut state = scheduler.state.lock();
+        let handle = state.model.create(name, charges).unwrap();
+        let rate = Rate {
+            worst: 1,
+            period: 100,
+            ..Rate::default()
+        };
+        state
+            .model
+            .set_all(&[(handle, rate)], Before::Keep)
+            .unwrap();
+        handle
+    }
+
+    fn run(scheduler: &Scheduler, begun: ComputationStart) -> Arc<ComputationResult> {
+        let limits = Limits::default();
+        let computation = compute(&begun.snapshot, &limits, scheduler.strategy, RANGE);
+        scheduler.end(begun, computation).1
+    }
+
+    fn priority(scheduler: &Scheduler, name: &str) -> Result<Priorities, PriorityError> {
+        scheduler.priorities(|model| model.lookup(name))
+    }
+
+    #[test]
+    fn a_computation_holds_no_lock_and_loses_no_change() {
+        let scheduler = scheduler();
+        add(&scheduler, "before");
+        let begun = scheduler.begin(RANGE).unwrap();
+        // With the lock these would wait for ever.
+        add(&scheduler, "meanwhile");
+        assert_eq!(scheduler.state.lock().model.lookup("meanwhile"), Ok(2));
+        assert!(run(&scheduler, begun).schedule.is_some());
+        assert_eq!(priority(&scheduler, "before").unwrap(), (98, 0, 0));
+        let unplaced = priority(&scheduler, "meanwhile").unwrap_err();
+        assert_eq!(unplaced, PriorityError::NotScheduled(NotScheduled));
+        let next = scheduler.begin(RANGE).unwrap();
+        run(&scheduler, next);
+        assert_eq!(priority(&scheduler, "meanwhile").unwrap(), (98, 0, 0));
+        assert_eq!(priority(&scheduler, "before").unwrap(), (98, 1, 0));
+    }
+
+    #[test]
+    fn the_computation_that_began_last_decides() {
+        let scheduler = scheduler();
+        add(&scheduler, "a");
+        let first = scheduler.begin(RANGE).unwrap();
+        add(&scheduler, "b");
+        let second = scheduler.begin(RANGE).unwrap();
+        run(&scheduler, second);
+        let late = run(&scheduler, first);
+        assert_eq!(late.schedule.as_ref().unwrap().places.len(), 1);
+        assert_eq!(priority(&scheduler, "b").unwrap(), (98, 0, 0));
+    }
+
+    #[test]
+    fn a_result_is_known_until_a_change() {
+        let scheduler = scheduler();
+        add(&scheduler, "a");
+        let begun = scheduler.begin(RANGE).unwrap();
+        assert!(begun.known.is_none());
+        let computed = run(&scheduler, begun);
+        let again = scheduler.begin(RANGE).unwrap().known.unwrap();
+        assert!(Arc::ptr_eq(&computed, &again));
+        assert!(scheduler.begin((1, 99)).unwrap().known.is_none());
+        add(&scheduler, "b");
+        assert!(scheduler.begin(RANGE).unwrap().known.is_none());
     }
 }

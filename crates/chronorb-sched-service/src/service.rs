@@ -94,7 +94,7 @@ impl SchedulingService {
             Policy::Lifespan(Lifespan::Persistent),
         ];
         let own = poa.create_poa(NAME, Some(poa.manager()), &policies)?;
-        let scheduler = Scheduler::new(self.strategy, self.limits);
+        let scheduler = Scheduler::new(self.strategy, self.limits, &poa.orb());
         let id = ObjectId::from(NAME);
         own.activate_object_with_id(id.clone(), SchedulerSkeleton::new(scheduler))?;
         let object = own.id_to_reference(&id)?;

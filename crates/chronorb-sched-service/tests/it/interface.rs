@@ -4,6 +4,7 @@ use std::thread;
 
 use chronorb::SystemExceptionKind;
 use chronorb_sched::LevelStrategy;
+use chronorb_sched_service::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo};
 use chronorb_sched_service::idl::rtec_scheduler::{
     AddDependencyError, CreateError, CriticalityT, DispatchConfigurationError, DispatchingTypeT,
     DuplicateName, GetConfigInfosError, GetError, ImportanceT, LastScheduledPriorityError,
@@ -12,7 +13,7 @@ use chronorb_sched_service::idl::rtec_scheduler::{
 };
 use chronorb_sched_service::{Limits, SchedulingService};
 
-use crate::support::{Fixture, HIGH, LOW, MS, ONE_WAY, OPERATION, TWO_WAY, needs};
+use crate::support::{Fixture, HIGH, LOW, MS, ONE_WAY, OPERATION, TWO_WAY, all_of, needs};
 
 fn fixture() -> Fixture {
     Fixture::new(LevelStrategy::MaximumUrgency)
@@ -213,10 +214,11 @@ fn numbers_out_of_range_are_refused() {
 #[test]
 fn clients_cannot_register_more_than_the_limits() {
     let limits = Limits {
-        operations: 2,
-        dependencies: 1,
+        operations: all_of(2),
+        dependencies: all_of(1),
         rates: 2,
         name: 4,
+        ..Limits::default()
     };
     let f = Fixture::of(SchedulingService::new().limits(limits));
     assert!(f.scheduler.create("12345").is_err());
@@ -258,4 +260,67 @@ fn the_result_does_not_depend_on_who_registers_first() {
     let mut shuffled = forwards.clone();
     fastrand::Rng::with_seed(6).shuffle(&mut shuffled);
     assert_eq!(register(&forwards), register(&shuffled));
+}
+
+#[test]
+fn dependencies_have_the_order_of_registration() {
+    let f = fixture();
+    let [a, b, c] = ["a", "b", "c"].map(|name| f.add(name, needs(1, 10)));
+    let calls = [
+        (b, c, 2),
+        (a, c, 3),
+        (b, a, 1),
+        (a, b, 1),
+        (b, c, 1),
+        (b, c, 2),
+    ];
+    for (caller, callee, calls) in calls {
+        f.scheduler
+            .add_dependency(caller, callee, calls, TWO_WAY)
+            .unwrap();
+    }
+    let all = || {
+        let all = f.scheduler.get_dependency_set().unwrap();
+        let each = all
+            .iter()
+            .map(|it| (it.rt_info, it.rt_info_depended_on, it.number_of_calls));
+        each.collect::<Vec<_>>()
+    };
+    assert_eq!(all(), calls);
+    let own = |handle| {
+        let own = f.scheduler.get(handle).unwrap().dependencies;
+        let infos = f.scheduler.get_rt_info_set().unwrap();
+        assert_eq!(infos[handle as usize - 1].dependencies, own);
+        let each = own
+            .iter()
+            .map(|it| (it.rt_info_depended_on, it.number_of_calls));
+        each.collect::<Vec<_>>()
+    };
+    assert_eq!(own(a), [(c, 3), (b, 1)]);
+    assert_eq!(own(b), [(c, 2), (a, 1), (c, 1), (c, 2)]);
+    assert_eq!(own(c), []);
+
+    // A state is that of all equal ones, and the last of several states holds.
+    let [disabled, enabled] = [
+        DependencyEnabledTypeT::DependencyDisabled,
+        DependencyEnabledTypeT::DependencyEnabled,
+    ];
+    let state = |enabled| DependencyInfo {
+        dependency_type: TWO_WAY,
+        number_of_calls: 2,
+        rt_info: b,
+        rt_info_depended_on: c,
+        enabled,
+    };
+    let states = [state(disabled), state(enabled), state(disabled)];
+    f.scheduler
+        .set_dependency_enable_state_seq(&states)
+        .unwrap();
+    let all_states = f.scheduler.get_dependency_set().unwrap();
+    let all_states: Vec<_> = all_states.iter().map(|it| it.enabled == enabled).collect();
+    assert_eq!(all_states, [false, true, true, true, true, false]);
+
+    // The first of equal ones is removed.
+    f.scheduler.remove_dependency(b, c, 2, TWO_WAY).unwrap();
+    assert_eq!(all(), calls[1..]);
 }

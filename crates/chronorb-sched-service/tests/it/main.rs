@@ -3,4 +3,5 @@
 mod anomalies;
 mod assignment;
 mod interface;
+mod quotas;
 mod support;

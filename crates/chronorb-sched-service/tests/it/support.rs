@@ -2,6 +2,7 @@
 
 use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
+use chronorb::quota::QuotaLimits;
 use chronorb_sched::LevelStrategy;
 use chronorb_sched_service::SchedulingService;
 use chronorb_sched_service::idl::rtec_base::DependencyTypeT;
@@ -87,6 +88,23 @@ impl Fixture {
         }
     }
 
+    /// Another client of the service, at a connection of its own.
+    pub(crate) fn client(&self) -> Client {
+        let orb = orb();
+        let text = self.client.object_to_string(self.scheduler.as_object());
+        let object = orb.string_to_object(&text).unwrap();
+        let scheduler = Scheduler::narrow(&object).unwrap().unwrap();
+        Client { orb, scheduler }
+    }
+
+    /// The use, the origins and the refusals of a quota of the service.
+    pub(crate) fn quota(&self, name: &str) -> (u64, u64, u64) {
+        let snapshot = self.server.snapshot();
+        let quota = snapshot.quotas.iter().find(|quota| quota.name == name);
+        let quota = quota.expect("a quota");
+        (quota.used, quota.origins, quota.refused)
+    }
+
     /// Creates an operation and sets its needs.
     pub(crate) fn add(&self, name: &str, needs: Needs) -> i32 {
         let handle = self.scheduler.create(name).unwrap();
@@ -131,6 +149,26 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         self.client.shutdown(true).unwrap();
         self.server.shutdown(true).unwrap();
+    }
+}
+
+/// A client of a service.
+pub(crate) struct Client {
+    orb: Orb,
+    pub(crate) scheduler: Scheduler,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.orb.shutdown(true).unwrap();
+    }
+}
+
+/// The limits of a quota that one origin may use up.
+pub(crate) const fn all_of(total: u64) -> QuotaLimits {
+    QuotaLimits {
+        total,
+        per_origin: total,
     }
 }
 
