@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use chronorb_orb::quota::QuotaLimits;
 use chronorb_orb::{InitError, LastFailure, NotifyError, Orb, OrbConfig, SystemException};
 use chronorb_sched::LevelStrategy;
-use chronorb_sched_service::{SchedulingService, ServeError};
-use clap::{Args, ValueEnum};
+use chronorb_sched_service::{Limits, SchedulingService, ServeError};
+use clap::{Args, ValueEnum, value_parser};
 use thiserror::Error;
 
 use crate::listen::{Endpoints, INACTIVE, cause, endpoints, references, set_endpoints};
@@ -34,6 +35,76 @@ pub(crate) struct ServiceArguments {
     /// Write the reference, as IOR:…, into this file, which is replaced.
     #[arg(long, value_name = "FILE")]
     ior_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// The limits of what clients register.
+#[derive(Args, Debug)]
+struct LimitArguments {
+    /// The greatest number of operations.
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = value_parser!(u64).range(1..=1_000_000))]
+    max_operations: u64,
+
+    /// The greatest number of operations of one client [default: half of --max-operations].
+    #[arg(long, value_name = "N")]
+    max_operations_per_client: Option<u64>,
+
+    /// The greatest number of dependencies.
+    #[arg(long, value_name = "N", default_value_t = 100_000,
+          value_parser = value_parser!(u64).range(1..=10_000_000))]
+    max_dependencies: u64,
+
+    /// The greatest number of dependencies of one client [default: half of --max-dependencies].
+    #[arg(long, value_name = "N")]
+    max_dependencies_per_client: Option<u64>,
+
+    /// The greatest number of octets in the names of all operations.
+    #[arg(long, value_name = "OCTETS", default_value_t = 4 << 20,
+          value_parser = value_parser!(u64).range(1..=1 << 30))]
+    max_names: u64,
+
+    /// The octets in the names of the operations of one client [default: half of --max-names].
+    #[arg(long, value_name = "OCTETS")]
+    max_names_per_client: Option<u64>,
+
+    /// The greatest number of rates of an operation.
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = value_parser!(u32).range(1..=64))]
+    max_rates: u32,
+
+    /// The greatest number of different periods at which an operation runs, by itself or called.
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = value_parser!(u32).range(1..=1024))]
+    max_periods: u32,
+
+    /// The steps of a computation for each operation, rate and dependency, beyond 4 million.
+    #[arg(long, value_name = "N", default_value_t = 256,
+          value_parser = value_parser!(u32).range(1..))]
+    max_steps: u32,
+}
+
+impl LimitArguments {
+    /// The limits, with answers that fit into a message.
+    fn limits(&self, max_message_size: usize) -> Limits {
+        let quota = |total, per_client: Option<u64>| QuotaLimits {
+            total,
+            // The rest of an odd number belongs to any client.
+            per_origin: per_client.unwrap_or_else(|| total.div_ceil(2)),
+        };
+        Limits {
+            operations: quota(self.max_operations, self.max_operations_per_client),
+            dependencies: quota(self.max_dependencies, self.max_dependencies_per_client),
+            texts: quota(self.max_names, self.max_names_per_client),
+            rates: self.max_rates as usize,
+            periods: self.max_periods as usize,
+            steps: self.max_steps.into(),
+            answer: max_message_size,
+            ..Limits::default()
+        }
+    }
 }
 
 /// The rules of a schedule.
@@ -94,10 +165,13 @@ pub(crate) fn run(
 ) -> Result<(), ServiceFailure> {
     let client = calling_config(&config);
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
+    let limits = arguments.limits.limits(config.max_message_size);
     let orb = Orb::with_config(config)?;
     orb.catch_signals()?;
     let poa = orb.root_poa()?;
-    let service = SchedulingService::new().strategy(arguments.strategy.into());
+    let service = SchedulingService::new()
+        .strategy(arguments.strategy.into())
+        .limits(limits);
     let service = service.serve_in(&poa);
     let service =
         service.map_err(|error| ServiceFailure::Serve(error, orb.last_failure().map(Box::new)))?;
@@ -134,6 +208,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   chronorb sched serve
   chronorb sched serve --listen iiop://:2811 --strategy rms
+  chronorb sched serve --max-operations 500 --max-operations-per-client 500
   chronorb sched serve --bind --ns corbaloc::names.example:2809/NameService
   chronorb sched serve --ior-file sched.ior -ORBServerTransportRule '10.0.0.0/24 tcp'
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use chronorb_orb::{Orb, OrbConfig};
 use chronorb_sched_service::idl::rtec_base::DependencyTypeT::OneWayCall;
 use chronorb_sched_service::idl::rtec_scheduler::{
-    CriticalityT, DispatchingTypeT, ImportanceT, InfoTypeT, Scheduler,
+    CreateError, CriticalityT, DispatchingTypeT, ImportanceT, InfoTypeT, Scheduler,
 };
 
 use crate::support::{Server, chronorb, stderr, stdout};
@@ -87,6 +87,31 @@ fn the_strategy_is_chosen_on_the_command_line() {
             assert_eq!(dispatching, kind, "{strategy}");
         });
     }
+}
+
+#[test]
+fn the_limits_are_chosen_on_the_command_line() {
+    let server = Server::start(&[
+        "sched",
+        "serve",
+        "--max-operations",
+        "3",
+        "--max-periods",
+        "1",
+    ]);
+    let create = |name: &'static str| {
+        with_scheduler(&server.reference, |scheduler| {
+            scheduler.create(name).is_ok()
+        })
+    };
+    with_scheduler(&server.reference, |scheduler| {
+        assert_eq!(scheduler.create("a").unwrap(), 1);
+        assert_eq!(scheduler.create("b").unwrap(), 2);
+        let refused = scheduler.create("c").unwrap_err();
+        assert!(matches!(refused, CreateError::System(_)), "{refused:?}");
+    });
+    // Another client has what is left.
+    assert_eq!(["c", "d"].map(create), [true, false]);
 }
 
 #[test]
