@@ -106,8 +106,9 @@ Commands:
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
           formatting, clippy and tests; and the tests of examples/serial-line
-  nightly what is too dear for each change: tsan, asan, replay, rio-streams, package, integrations
-          and deny, with a table of their times and outcomes at the end; fails if one fails.
+  nightly what is too dear for each change: tsan, asan, replay, arm, rio-streams, package,
+          integrations and deny, with a table of their times and outcomes at the end; fails if one
+          fails.
           Options: names of jobs, all by default
   peers   install the other ORBs and tools that tests use
 ";

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{self, Failure};
-use crate::{asan, deny, fuzz, packages, tsan};
+use crate::{arm, asan, deny, fuzz, packages, tsan};
 
 /// A job, by the name of its command.
 type Job = (&'static str, fn() -> Result<(), Failure>);
@@ -13,6 +13,7 @@ const JOBS: &[Job] = &[
     ("tsan", tsan::tsan),
     ("asan", asan::asan),
     ("replay", fuzz::replay),
+    ("arm", arm::arm),
     ("rio-streams", crate::rio_streams),
     ("package", packages::package),
     ("integrations", crate::integrations),
