@@ -24,6 +24,7 @@ use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
+#[cfg(feature = "monitor")]
 use crate::quota::Quotas;
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) channels: MonitoredChannels,
     /// Counts of faults and of refused peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
+    #[cfg(feature = "monitor")]
     pub(crate) quotas: Quotas,
     pub(crate) poas: PoaTable,
     #[cfg(feature = "miop")]
@@ -113,6 +115,7 @@ impl Core {
             #[cfg(feature = "monitor")]
             channels: MonitoredChannels::default(),
             incidents,
+            #[cfg(feature = "monitor")]
             quotas: Quotas::default(),
             poas: PoaTable::new(&config, incarnation),
             #[cfg(feature = "miop")]

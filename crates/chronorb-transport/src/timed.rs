@@ -46,6 +46,7 @@ impl TimedSocket {
         &self.socket
     }
 
+    #[cfg(feature = "shm")]
     pub(crate) fn into_socket(self) -> OwnedFd {
         self.socket
     }

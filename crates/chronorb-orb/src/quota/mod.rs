@@ -7,8 +7,10 @@
 mod origin;
 
 use std::collections::HashMap;
+use std::sync::Arc;
+#[cfg(feature = "monitor")]
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use chronorb_rt::PiMutex;
 #[cfg(feature = "monitor-client")]
@@ -291,9 +293,11 @@ pub struct QuotaSnapshot {
 }
 
 /// The quotas of an ORB, in the order in which they were made.
+#[cfg(feature = "monitor")]
 #[derive(Debug, Default)]
 pub(crate) struct Quotas(PiMutex<Vec<Weak<Quota>>>);
 
+#[cfg(feature = "monitor")]
 impl Quotas {
     pub(crate) fn add(&self, quota: &Arc<Quota>) {
         let mut quotas = self.0.lock();

@@ -21,9 +21,9 @@ pub enum Origin {
     /// A host; with IPv6 its network of 64 bits, because a host may have any number of addresses
     /// in it.
     Host(IpAddr),
-    /// A connection on the loopback, by the address of its other end, since all users of this
-    /// machine have one host.
-    Connection(SocketAddr),
+    /// A connection on the loopback, by the address and port of its other end, since all users of
+    /// this machine have one host.
+    Connection(IpAddr, u16),
     /// A peer of which its protocol reports nothing; all peers of the protocol are one origin.
     Protocol(&'static str),
     /// A call from within this process, which has a share of its own like any other origin.
@@ -58,7 +58,7 @@ impl Origin {
 
     fn of_host(address: SocketAddr) -> Self {
         match address.ip().to_canonical() {
-            ip if ip.is_loopback() => Self::Connection(SocketAddr::new(ip, address.port())),
+            ip if ip.is_loopback() => Self::Connection(ip, address.port()),
             IpAddr::V6(v6) => {
                 let network = v6.to_bits() & !u128::from(u64::MAX);
                 Self::Host(Ipv6Addr::from_bits(network).into())
@@ -75,7 +75,7 @@ impl fmt::Display for Origin {
             Self::Certificate(fingerprint) => write!(f, "certificate {fingerprint:016x}"),
             Self::User(uid) => write!(f, "user {uid}"),
             Self::Host(host) => write!(f, "{host}"),
-            Self::Connection(address) => write!(f, "{address}"),
+            Self::Connection(ip, port) => write!(f, "{}", SocketAddr::new(*ip, *port)),
             Self::Protocol(scheme) => write!(f, "peers by {scheme}"),
             Self::Process => f.write_str("this process"),
         }
@@ -100,7 +100,7 @@ mod tests {
     fn each_connection_on_the_loopback_is_an_origin() {
         for address in ["127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]"] {
             let (first, second) = (of(&format!("{address}:1")), of(&format!("{address}:2")));
-            assert!(matches!(first, Origin::Connection(_)), "{first}");
+            assert!(matches!(first, Origin::Connection(..)), "{first}");
             assert_ne!(first, second);
         }
         assert_eq!(of("127.0.0.1:7"), of("[::ffff:127.0.0.1]:7"));

@@ -16,7 +16,10 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         strategy: core.config.threadpool_strategy,
         waiting_for_main_thread: core.main.waiting(),
         incidents: core.incidents.counts().collect(),
+        #[cfg(feature = "monitor")]
         quotas: core.quotas.snapshots(),
+        #[cfg(not(feature = "monitor"))]
+        quotas: Vec::new(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
         #[cfg(feature = "schedule")]
         operations: core
