@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chronorb_rt::visible;
+use chronorb_rt::is_hidden;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
@@ -59,7 +59,13 @@ fn render(line: &mut String, time: Duration, (level, target): (&str, &str), fiel
 
 /// Adds a text, which a peer may have chosen, without characters that are not shown.
 fn escape(line: &mut String, text: &str) {
-    line.push_str(&visible(text));
+    for c in text.chars() {
+        if is_hidden(c) {
+            line.extend(c.escape_default())
+        } else {
+            line.push(c)
+        }
+    }
 }
 
 impl Fields {
