@@ -304,8 +304,8 @@ impl Orb {
 
     /// Makes a quota of a resource, by its name in the plural, for the servants of a service.
     ///
-    /// With the feature `monitor`, the monitor and [`snapshot`](Self::snapshot) report it as long as
-    /// it or a charge lives.
+    /// The monitor and [`snapshot`](Self::snapshot) report it as long as it or a charge lives, with
+    /// the feature `monitor`.
     pub fn quota(&self, name: &'static str, limits: QuotaLimits) -> Arc<Quota> {
         let quota = Quota::new(name, limits, self.core.incidents.clone());
         #[cfg(feature = "monitor")]
