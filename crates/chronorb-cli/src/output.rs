@@ -1,7 +1,7 @@
 //! The output of commands that show texts of peers.
 //!
-//! Whatever a command writes has only characters that a terminal shows, and the ends of its own
-//! lines. So a command makes a text of a peer [visible] where it is a part of a line.
+//! The output of a command contains only characters that a terminal shows, and line feeds. So a
+//! command makes a text of a peer [visible] where it is a part of a line.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};

@@ -361,7 +361,7 @@ pub enum RingDelivery<'r> {
 
 impl EventRingReader {
     /// Joins a ring by the path of its socket, within the [default limits](ReaderLimits::default).
-    /// It begins with the next event.
+    /// The first event is the next one that is published.
     ///
     /// # Errors
     /// Those of [`join_within`](Self::join_within).

@@ -47,7 +47,7 @@ impl<'a> Peer<'a> {
 
     /// The unit by which services limit what the peer takes. With TLS this allocates.
     pub fn origin(&self) -> Origin {
-        Origin::of(self.0)
+        Origin::from_connection(self.0)
     }
 
     /// The certificate (X.509, DER) that proves the peer's identity, if it is connected by TLS and

@@ -9,8 +9,8 @@ use chronorb_transport::{Connection, RemoteAddress};
 
 /// The peers whose use of a limited resource counts together.
 ///
-/// It is the most that a transport proves about a peer: a certificate before an address. An address
-/// of a datagram is proved only by `-ORBDIOPProof`.
+/// The origin is the strongest identity that the transport reports: a certificate before an
+/// address. The source address of a datagram can be forged.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Origin {
@@ -32,14 +32,14 @@ pub enum Origin {
 
 impl Origin {
     /// The origin of what arrives on a connection.
-    pub(crate) fn of(transport: &dyn Connection) -> Self {
+    pub(crate) fn from_connection(transport: &dyn Connection) -> Self {
         match transport.peer_certificate() {
             Some(certificate) => Self::Certificate(fingerprint(&certificate)),
             None => Self::by_address(transport),
         }
     }
 
-    /// The origin as [`of`](Self::of) finds it, without a look at certificates.
+    /// The origin by the address of the peer, without a look at certificates.
     fn by_address(transport: &dyn Connection) -> Self {
         let remote = transport.remote();
         match remote.address {
@@ -51,7 +51,7 @@ impl Origin {
 
     /// The origin by which connections are limited before their handshake; `None` on the loopback,
     /// and where the transport does not tell.
-    pub(crate) fn of_connection(transport: &dyn Connection) -> Option<Self> {
+    pub(crate) fn for_limits(transport: &dyn Connection) -> Option<Self> {
         let origin = Self::by_address(transport);
         matches!(origin, Self::Host(_) | Self::User(_)).then_some(origin)
     }

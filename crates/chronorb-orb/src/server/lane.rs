@@ -699,7 +699,7 @@ impl ServerLane {
         }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_datagram_peer = is_datagram_peer(transport.carriage());
-        let origin = Origin::of_connection(&*transport);
+        let origin = Origin::for_limits(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
             self.incidents.note(incident, &Peer::new(&*transport), 0);
             // In order, so that the peer knows that no request was processed.
