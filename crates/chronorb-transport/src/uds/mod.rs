@@ -13,7 +13,7 @@
 mod acceptor;
 mod connection;
 mod connector;
-mod file;
+pub(crate) mod file;
 mod name;
 mod options;
 
@@ -26,7 +26,6 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 pub(crate) use self::acceptor::{UnixAcceptor, check};
 use self::connection::UnixConnection;
 pub(crate) use self::connector::connect;
-pub(crate) use self::file::SocketFile;
 use self::name::Name;
 use crate::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,

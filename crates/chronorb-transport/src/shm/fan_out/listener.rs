@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{self, Shutdown, SocketFlags};
 
 use super::FanOutError;
-use crate::uds::{self, SocketFile};
+use crate::uds::{self, file::SocketFile};
 use crate::{Address, ConnectError, SocketOptions};
 
 /// A listening socket for the readers of a ring. Dropping it removes its file.
