@@ -41,7 +41,7 @@ pub struct QuotaLimits {
 /// use chronorb::quota::{Origin, QuotaError, QuotaLimits};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let orb = Orb::init(Vec::<String>::new())?;
+/// let orb = Orb::init(&mut Vec::<String>::new())?;
 /// let limits = QuotaLimits { total: 100, per_origin: 10 };
 /// let iterators = orb.quota("iterators", limits);
 /// // In a servant, the origin is that of the call.
