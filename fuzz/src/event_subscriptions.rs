@@ -1,6 +1,7 @@
 //! Subscriptions to events: entries as a consumer sends them, then events and time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb_events::{
     Entry, Event, Lane, Limits, Notation, Program, Rules, read_entries, write_entries,
@@ -32,7 +33,11 @@ pub fn event_subscriptions(data: &[u8]) {
     };
     let (entries, steps) = rest.split_at(count * ENTRY);
     let entries: Vec<_> = entries.chunks_exact(ENTRY).map(entry).collect();
-    let limits = Limits::default();
+    let limits = Limits {
+        least_time: Duration::from_micros(100),
+        firings_per_second: u64::MAX,
+        ..Limits::default()
+    };
     let Ok(filter) = read_entries(&entries, notation, &limits) else {
         return;
     };

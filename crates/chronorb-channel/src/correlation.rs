@@ -53,7 +53,9 @@ impl<B: Body> Correlation<B> {
         }
     }
 
-    /// Filters an event, and gives each set that is delivered to `deliver`.
+    /// Filters an event, and gives each set that is delivered to `deliver`. At most one timer that
+    /// is due fires before, so that an event causes a bounded number of deliveries. Others have
+    /// their own turns.
     pub(crate) fn filter(
         &mut self,
         event: &Event<B>,
@@ -62,20 +64,31 @@ impl<B: Body> Correlation<B> {
         mut deliver: impl FnMut(&[Event<B>]),
     ) {
         if !self.follow(suspension) {
-            self.lane.push(event, now, |_, set| deliver(set));
+            self.lane.fire_next(now, |_, set| deliver(set));
+            self.lane.offer(event, now, |_, set| deliver(set));
         }
     }
 
-    /// Fires the timers that are due. Returns the time of the next one.
+    /// Fires the first timer, if it is due. Returns whether it was.
+    pub(crate) fn fire_next(
+        &mut self,
+        now: u64,
+        suspension: &Suspension,
+        mut deliver: impl FnMut(&[Event<B>]),
+    ) -> bool {
+        self.follow(suspension);
+        self.lane.fire_next(now, |_, set| deliver(set))
+    }
+
+    /// Fires all timers that are due.
     pub(crate) fn expire(
         &mut self,
         now: u64,
         suspension: &Suspension,
         mut deliver: impl FnMut(&[Event<B>]),
-    ) -> Option<u64> {
+    ) {
         self.follow(suspension);
         self.lane.expire(now, |_, set| deliver(set));
-        self.lane.next_due()
     }
 
     /// The time of the next timer.

@@ -1,7 +1,7 @@
 //! A lane: the subscriptions of one priority that have work, and their timers.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
@@ -27,7 +27,7 @@ struct LaneState<B> {
     /// The number of subscriptions, for the room of `ready`.
     subscriptions: usize,
     /// Bindings whose timers the thread does not know yet.
-    new_timers: Vec<Arc<Binding<B>>>,
+    new_timers: VecDeque<Arc<Binding<B>>>,
     /// The time of the next timer, while the thread sleeps.
     due: Option<u64>,
     /// The threads that wait until nothing is left to do.
@@ -46,6 +46,8 @@ struct Turn<B> {
 /// A time at which a lane has work, whatever events come.
 struct Due<B> {
     time: u64,
+    /// The place among those of the same time.
+    place: u64,
     work: TimedWork<B>,
 }
 
@@ -112,13 +114,49 @@ enum Step {
 pub(crate) struct LaneWorker<B> {
     queue: Arc<LaneQueue<B>>,
     clock: Arc<dyn Clock>,
-    timers: BinaryHeap<Reverse<Due<B>>>,
-    /// The number of timers at which those of ended subscriptions are removed.
-    purge_at: usize,
+    timers: Timers<B>,
+    /// Whether the last turn was that of a timer. Then a delivery that is ready has the next one.
+    has_fired: bool,
     /// Sends what consumers have deferred.
     send_deferred: Option<fn()>,
     /// The deliveries since then.
     deliveries: u32,
+}
+
+/// The work of a lane at later times, in the order of their times.
+struct Timers<B> {
+    heap: BinaryHeap<Reverse<Due<B>>>,
+    /// The place of the next one among those of the same time.
+    next_place: u64,
+    /// The number at which those of ended subscriptions are removed.
+    purge_at: usize,
+}
+
+impl<B: Body> Timers<B> {
+    /// Adds a timer, after those of the same time.
+    fn add(&mut self, time: u64, work: TimedWork<B>) {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.heap.push(Reverse(Due { time, place, work }));
+    }
+
+    /// Removes the timers of ended subscriptions, if there are many.
+    fn purge(&mut self) {
+        if self.heap.len() >= self.purge_at {
+            self.heap.retain(|Reverse(due)| due.work.is_live());
+            self.purge_at = PURGE_LEAST.max(self.heap.len() * 2);
+        }
+    }
+
+    /// The time of the first one.
+    fn next_due(&mut self) -> Option<u64> {
+        while let Some(Reverse(first)) = self.heap.peek()
+            && !first.work.is_live()
+        {
+            self.heap.pop();
+        }
+        self.heap.peek().map(|Reverse(first)| first.time)
+    }
 }
 
 impl<B: Body> LaneQueue<B> {
@@ -128,7 +166,7 @@ impl<B: Body> LaneQueue<B> {
                 ready: BinaryHeap::new(),
                 arrivals: 0,
                 subscriptions: 0,
-                new_timers: Vec::new(),
+                new_timers: VecDeque::new(),
                 due: None,
                 waiters: 0,
                 is_asleep: false,
@@ -177,7 +215,7 @@ impl<B: Body> LaneQueue<B> {
 
     /// Adds a binding that has timers.
     pub(crate) fn add_timers(&self, binding: &Arc<Binding<B>>) {
-        self.change(|state| state.new_timers.push(binding.clone()));
+        self.change(|state| state.new_timers.push_back(binding.clone()));
     }
 
     /// Wakes the thread, if it sleeps.
@@ -239,8 +277,12 @@ impl<B: Body> LaneWorker<B> {
         Self {
             queue,
             clock,
-            timers: BinaryHeap::new(),
-            purge_at: PURGE_LEAST,
+            timers: Timers {
+                heap: BinaryHeap::new(),
+                next_place: 0,
+                purge_at: PURGE_LEAST,
+            },
+            has_fired: false,
             send_deferred,
             deliveries: 0,
         }
@@ -271,7 +313,8 @@ impl<B: Body> LaneWorker<B> {
         }
     }
 
-    /// Fires the first timer that is due, or else serves the subscription whose turn it is.
+    /// Takes one turn: fires the first timer that is due, or serves the subscription whose turn it
+    /// is. While both have work, they take turns.
     fn step(&mut self) -> Step {
         if self.deliveries >= DEFERRED_MOST {
             self.send_deferred();
@@ -287,29 +330,27 @@ impl<B: Body> LaneWorker<B> {
             return Step::Over;
         }
         state.is_asleep = false;
-        let has_new = !state.new_timers.is_empty();
-        for binding in state.new_timers.drain(..) {
-            let time = binding.next_due();
-            let work = TimedWork::Timers(binding);
-            self.timers
-                .extend(time.map(|time| Reverse(Due { time, work })));
+        let new = state.new_timers.len().min(NEW_MOST);
+        for binding in state.new_timers.drain(..new) {
+            if let Some(time) = binding.next_due() {
+                self.timers.add(time, TimedWork::Timers(binding));
+            }
         }
-        if has_new && self.timers.len() >= self.purge_at {
-            self.timers.retain(|Reverse(due)| due.work.is_live());
-            self.purge_at = PURGE_LEAST.max(self.timers.len() * 2);
+        if new > 0 {
+            self.timers.purge();
         }
-        while let Some(Reverse(first)) = self.timers.peek()
-            && !first.work.is_live()
-        {
-            self.timers.pop();
-        }
-        let due = self.timers.peek().map(|Reverse(due)| due.time);
-        if due.is_some_and(|due| due <= self.clock.now()) {
+        let due = self.timers.next_due();
+        let is_due = due.is_some_and(|due| due <= self.clock.now());
+        if is_due && (!self.has_fired || state.ready.is_empty()) {
             drop(state);
+            self.has_fired = true;
             self.fire();
             return Step::Worked;
         }
         let Some(Reverse(turn)) = state.ready.pop() else {
+            if !state.new_timers.is_empty() {
+                return Step::Worked;
+            }
             state.is_asleep = true;
             state.due = due;
             if state.waiters > 0 {
@@ -320,6 +361,7 @@ impl<B: Body> LaneWorker<B> {
             return Step::Idle { seen, due };
         };
         drop(state);
+        self.has_fired = false;
         self.count_delivery();
         let member = turn.member;
         match member.serve(&*self.clock) {
@@ -327,24 +369,20 @@ impl<B: Body> LaneWorker<B> {
                 self.queue.notify(&member);
             }
             TurnEnd::More | TurnEnd::Idle => {}
-            TurnEnd::Paused(time) => {
-                let work = TimedWork::Turn(member);
-                self.timers.push(Reverse(Due { time, work }));
-            }
+            TurnEnd::Paused(time) => self.timers.add(time, TimedWork::Turn(member)),
         }
         Step::Worked
     }
 
     fn fire(&mut self) {
-        let Some(Reverse(Due { work, .. })) = self.timers.pop() else {
+        let Some(Reverse(Due { work, .. })) = self.timers.heap.pop() else {
             return;
         };
         match work {
             TimedWork::Timers(binding) => {
                 self.count_delivery();
-                if let Some(time) = binding.expire(&*self.clock) {
-                    let work = TimedWork::Timers(binding);
-                    self.timers.push(Reverse(Due { time, work }));
+                if let Some(time) = binding.fire_next(&*self.clock) {
+                    self.timers.add(time, TimedWork::Timers(binding));
                 }
             }
             TimedWork::Turn(member) => self.queue.notify(&member),
@@ -364,6 +402,8 @@ impl<B: Body> LaneWorker<B> {
     }
 }
 
+/// The most new bindings that a lane looks at in one turn.
+const NEW_MOST: usize = 64;
 /// The number of timers below which those of ended subscriptions stay.
 const PURGE_LEAST: usize = 64;
 /// The most deliveries before what consumers have deferred is sent.
@@ -386,11 +426,7 @@ impl<B> Turn<B> {
 
 impl<B> Due<B> {
     fn key(&self) -> (u64, u64) {
-        let member = match &self.work {
-            TimedWork::Timers(binding) => &binding.member,
-            TimedWork::Turn(member) => member,
-        };
-        (self.time, member.rank.number)
+        (self.time, self.place)
     }
 }
 

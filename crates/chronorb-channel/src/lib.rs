@@ -21,6 +21,9 @@
 //! # Rules
 //! * The events of one supplier reach a consumer in order. On a lane, subscriptions with a lower
 //!   subpriority are served first, then those whose events have waited longer.
+//! * Timers of a lane fire in the order of their times. While deliveries are ready, each turn of a
+//!   timer is followed by one of a delivery. The delivery of an event fires one timer of its
+//!   subscription before it at most. Missed intervals are skipped.
 //! * Every lost event is counted, and its consumer is told at the place in the order at which it is
 //!   missing.
 //! * After [`Subscription::disconnect`] has returned, no push to the consumer begins. Those in

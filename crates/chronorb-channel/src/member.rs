@@ -263,8 +263,9 @@ impl<B: Body> Binding<B> {
         result
     }
 
-    /// Fires the timers that are due. Returns the time of the next one; `None` if none is left.
-    pub(crate) fn expire(&self, clock: &dyn Clock) -> Option<u64> {
+    /// Fires the first timer, if it is due. Returns the time of the next one; `None` if none is
+    /// left.
+    pub(crate) fn fire_next(&self, clock: &dyn Clock) -> Option<u64> {
         let member = &*self.member;
         let _push = member.gate.enter()?;
         if self.is_replaced.load(Acquire) || member.is_told() {
@@ -277,10 +278,11 @@ impl<B: Body> Binding<B> {
                 let suspension = &member.suspension;
                 self.deliver_batch(direct, &**consumer, |state, batch| {
                     let keep = |set: &[Event<B>]| batch.add(set);
-                    state.correlation.expire(now, suspension, keep)
+                    state.correlation.fire_next(now, suspension, keep);
+                    state.correlation.next_due()
                 })
             }
-            Way::Lane(mailbox, _) => member.expire(&mut mailbox.receiver(), clock),
+            Way::Lane(mailbox, _) => member.fire_next(&mut mailbox.receiver(), clock),
             Way::Stream(..) => None,
         }
     }
@@ -388,8 +390,9 @@ impl<B: Body> Member<B> {
         if more { TurnEnd::More } else { TurnEnd::Idle }
     }
 
-    /// Fires the timers of a lane's subscription. Returns the time of the next one.
-    fn expire(&self, receiver: &mut Receiver<B>, clock: &dyn Clock) -> Option<u64> {
+    /// Fires the first timer of a lane's subscription, if it is due. Returns the time of the next
+    /// one.
+    fn fire_next(&self, receiver: &mut Receiver<B>, clock: &dyn Clock) -> Option<u64> {
         let begun = clock.now();
         if let Some(until) = receiver.paused_until(begun) {
             return Some(until);
@@ -397,7 +400,8 @@ impl<B: Body> Member<B> {
         let consumer = receiver.target.consumer.clone()?;
         let deliver = |set: &[Event<B>]| self.push_guarded(&*consumer, set);
         let correlation = &mut receiver.target.correlation;
-        let next = correlation.expire(begun, &self.suspension, deliver);
+        correlation.fire_next(begun, &self.suspension, deliver);
+        let next = correlation.next_due();
         receiver.charge(begun, clock);
         next
     }

@@ -41,6 +41,14 @@ pub enum SubscriptionError {
         /// The longest time.
         greatest: Duration,
     },
+    /// The timers of the filter fire more often than the limit.
+    #[error("the timers of the subscription fire {rate} times a second; the limit is {limit}")]
+    TooFrequent {
+        /// The firings per second that were asked for, rounded up.
+        rate: u64,
+        /// The most firings per second.
+        limit: u64,
+    },
     /// A group, or a mask, where the notation expects a leaf.
     #[error("entry {at} of the subscription begins a group or mask where only a leaf may stand")]
     BadDesignator {
@@ -60,16 +68,19 @@ pub struct Limits {
     pub least_time: Duration,
     /// The longest time of a timer.
     pub greatest_time: Duration,
+    /// The most [firings per second](crate::Filter::firings_per_second) of all timers together.
+    pub firings_per_second: u64,
 }
 
 impl Default for Limits {
-    /// 1,024 nodes, 32 levels, times from 100 µs to 10 years.
+    /// 1,024 nodes, 32 levels, times from 1 ms to 10 years, 1,000 firings per second.
     fn default() -> Self {
         Self {
             nodes: 1024,
             depth: 32,
-            least_time: Duration::from_micros(100),
+            least_time: Duration::from_millis(1),
             greatest_time: Duration::from_secs(10 * 366 * 24 * 3600),
+            firings_per_second: 1000,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Filters: the tree that a consumer subscribes with.
 
 use std::ops::{BitAnd, BitOr, Not};
+use std::slice;
 use std::time::Duration;
 
 use crate::event::{ANY_SOURCE, ANY_TYPE, Header};
@@ -127,6 +128,42 @@ impl Filter {
         }
     }
 
+    /// The number of nodes, which bounds the work that one event can cause.
+    pub fn nodes(&self) -> usize {
+        let children = self.children().iter().map(Self::nodes);
+        children.fold(1, usize::saturating_add)
+    }
+
+    /// The most firings of its interval and deadline timers in a second, on average and rounded
+    /// up. A timer that fires once does not count.
+    pub fn firings_per_second(&self) -> u64 {
+        let mut periods = Vec::new();
+        self.add_periods(&mut periods);
+        firings_per_second(periods)
+    }
+
+    /// Adds the times of timers that fire again and again, in nanoseconds.
+    fn add_periods(&self, periods: &mut Vec<u128>) {
+        if let Self::Timer { kind, time } = self
+            && *kind != TimerKind::Once
+        {
+            periods.push(time.as_nanos());
+        }
+        for child in self.children() {
+            child.add_periods(periods);
+        }
+    }
+
+    /// The filters immediately within this one.
+    pub(crate) fn children(&self) -> &[Self] {
+        match self {
+            Self::Bits { then, .. } => slice::from_ref(then),
+            Self::Negation(inner) => slice::from_ref(inner),
+            Self::All(children) | Self::Any(children) | Self::Conjunction(children) => children,
+            Self::Leaf { .. } | Self::Everything | Self::Masked { .. } | Self::Timer { .. } => &[],
+        }
+    }
+
     /// Whether an event can contribute to a delivery. It is the whole filter if the filter has no
     /// state.
     pub fn passes(&self, header: &Header) -> bool {
@@ -159,6 +196,20 @@ impl Filter {
             Self::Timer { .. } => false,
         }
     }
+}
+
+/// The firings per second of timers with these times in nanoseconds, rounded up. It is the greatest
+/// number for a time of zero.
+pub(crate) fn firings_per_second(periods: impl IntoIterator<Item = u128>) -> u64 {
+    // In units of 10⁻¹⁸ firings, so that rounding them does not add up to one.
+    const UNIT: u128 = 1_000_000_000_000_000_000;
+    const SECOND: u128 = 1_000_000_000;
+    let rates = periods.into_iter().map(|period| {
+        let rate = (UNIT * SECOND).checked_div(period);
+        rate.map_or(u128::MAX, |rate| rate.max(1))
+    });
+    let sum = rates.fold(0, u128::saturating_add);
+    u64::try_from(sum.div_ceil(UNIT)).unwrap_or(u64::MAX)
 }
 
 /// Whether a leaf accepts an event. Zero is every source or type on either side.

@@ -168,6 +168,17 @@ impl<B: Clone + Default> Lane<B> {
         mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
     ) {
         self.expire(now, &mut deliver);
+        self.offer(event, now, deliver);
+    }
+
+    /// Offers an event as [`push`](Self::push) does, and fires no timers. For callers that bound
+    /// the work of a call, and fire them [one by one](Self::fire_next).
+    pub fn offer(
+        &mut self,
+        event: &Event<B>,
+        now: u64,
+        mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
+    ) {
         let arrival = self.next_arrival();
         for id in self.plan.candidates(&event.header) {
             let Some(subscription) = self.subscriptions.get_mut(id) else {
@@ -194,12 +205,23 @@ impl<B: Clone + Default> Lane<B> {
     /// A late timer delivers one event, with the last time at which it was due. Later events of an
     /// interval timer stay at multiples of its time.
     pub fn expire(&mut self, now: u64, mut deliver: impl FnMut(SubscriptionId, &[Event<B>])) {
-        while self.next_due().is_some_and(|due| due <= now) {
-            let Some(Reverse(timer)) = self.timers.pop() else {
-                return;
-            };
+        while self.fire_next(now, &mut deliver) {}
+    }
+
+    /// Fires the first timer that is due, as [`expire`](Self::expire) does. Returns whether one was
+    /// due. A deadline that deliveries have moved is due later, and delivers nothing now.
+    pub fn fire_next(
+        &mut self,
+        now: u64,
+        mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
+    ) -> bool {
+        if self.next_due().is_none_or(|due| due > now) {
+            return false;
+        }
+        if let Some(Reverse(timer)) = self.timers.pop() {
             self.fire(timer, now, &mut deliver);
         }
+        true
     }
 
     fn fire(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::error::{Limits, SubscriptionError};
 use crate::event::{ANY_SOURCE, ANY_TYPE, Header};
-use crate::filter::{Filter, TimerKind, leaf_passes};
+use crate::filter::{Filter, TimerKind, firings_per_second, leaf_passes};
 
 /// The rules of correlation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,6 +135,7 @@ impl Program {
             limits,
         };
         compiler.compile(filter, 1, None)?;
+        compiler.check_rate()?;
         Ok(Self {
             nodes: compiler.nodes.into(),
             cells: compiler.cells.into(),
@@ -313,14 +314,6 @@ impl Compiler<'_> {
             end: at + 1,
             is_stateless: true,
         });
-        let children = match filter {
-            Filter::Bits { then, .. } => std::slice::from_ref(&**then),
-            Filter::Negation(inner) => std::slice::from_ref(&**inner),
-            Filter::All(children) | Filter::Any(children) | Filter::Conjunction(children) => {
-                children
-            }
-            _ => &[],
-        };
         let parent = match operation {
             Operation::Conjunction { cell } => Some(cell),
             _ => None,
@@ -330,6 +323,7 @@ impl Compiler<'_> {
             operation,
             Operation::Conjunction { .. } | Operation::Timer { .. }
         );
+        let children = filter.children();
         for child in children {
             let child_at = self.nodes.len();
             let events = self.compile(child, depth + 1, parent)?;
@@ -431,6 +425,19 @@ impl Compiler<'_> {
             cell: conjunction.filter(|_| ends_conjunction),
         });
         Ok(Operation::Timer { ends_conjunction })
+    }
+}
+
+impl Compiler<'_> {
+    fn check_rate(&self) -> Result<(), SubscriptionError> {
+        let repeated = |timer: &&TimerNode| timer.kind != TimerKind::Once;
+        let periods = self.timers.iter().filter(repeated);
+        let rate = firings_per_second(periods.map(|timer| timer.nanos.into()));
+        let limit = self.limits.firings_per_second;
+        if rate > limit {
+            return Err(SubscriptionError::TooFrequent { rate, limit });
+        }
+        Ok(())
     }
 }
 

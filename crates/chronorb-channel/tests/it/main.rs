@@ -10,3 +10,4 @@ mod ready;
 mod replace;
 mod support;
 mod threads;
+mod turns;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use chronorb_events::{
-    DEADLINE_TIMEOUT, Filter, INTERVAL_TIMEOUT, Limits, Program, Rules, SubscriptionError, TIMEOUT,
+    DEADLINE_TIMEOUT, Event, Filter, INTERVAL_TIMEOUT, Lane, Limits, Program, Rules,
+    SubscriptionError, TIMEOUT,
 };
 
 use crate::support::{MS, Script, Set, ms, sets_of};
@@ -344,10 +345,96 @@ fn filters_that_cannot_be_served_are_refused() {
         Err(SubscriptionError::TooLarge { limit: 1024 })
     );
 
-    for time in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
+    let short = Duration::from_nanos(999_999);
+    for time in [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        short,
+        Duration::MAX,
+    ] {
         let refused = compile(&Filter::each(time));
         let is_bad =
             matches!(refused, Err(SubscriptionError::BadTime { time: t, .. }) if t == time);
         assert!(is_bad, "{refused:?}");
     }
+}
+
+#[test]
+fn the_timers_of_a_filter_have_a_greatest_rate() {
+    let compile = |filter: &Filter, firings_per_second| {
+        let limits = Limits {
+            firings_per_second,
+            ..Limits::default()
+        };
+        Program::compile(filter, Rules::Corrected, &limits).map(drop)
+    };
+    let each = |time, number| vec![Filter::each(Duration::from_millis(time)); number];
+    let rate = |filter: &Filter| filter.firings_per_second();
+    assert_eq!(rate(&leaf(A)), 0);
+    assert_eq!(rate(&Filter::after(ms(1))), 0);
+    assert_eq!(rate(&Filter::each(ms(1))), 1000);
+    assert_eq!(rate(&Filter::silence(ms(1))), 1000);
+    assert_eq!(rate(&Filter::each(ms(3000))), 1);
+    assert_eq!(rate(&Filter::Any(each(3000, 3000))), 1000);
+    assert_eq!(rate(&Filter::Any(each(3000, 3001))), 1001);
+    assert_eq!(rate(&Filter::each(Duration::MAX)), 1);
+    assert_eq!(rate(&Filter::each(Duration::ZERO)), u64::MAX);
+    assert_eq!(rate(&Filter::Any(each(0, 3))), u64::MAX);
+    let nested = Filter::Bits {
+        source_mask: 1,
+        type_mask: 1,
+        then: Box::new(Filter::Conjunction(vec![
+            leaf(A),
+            Filter::Any(vec![Filter::each(ms(10)), Filter::silence(ms(20))]),
+            Filter::after(ms(1)),
+        ])),
+    };
+    assert_eq!(rate(&nested), 150);
+    assert_eq!(nested.nodes(), 7);
+    assert_eq!((!leaf(A) & leaf(B)).nodes(), 4);
+    assert_eq!(compile(&nested, 150), Ok(()));
+    let refused = SubscriptionError::TooFrequent {
+        rate: 150,
+        limit: 149,
+    };
+    assert_eq!(compile(&nested, 149), Err(refused));
+    assert_eq!(
+        refused.to_string(),
+        "the timers of the subscription fire 150 times a second; the limit is 149"
+    );
+    // By default that of one timer of the least time.
+    let default = Limits::default().firings_per_second;
+    assert_eq!(compile(&Filter::each(ms(1)), default), Ok(()));
+    let two = Filter::Any(each(1, 2));
+    assert!(compile(&two, default).is_err());
+}
+
+/// Timers that fire one by one deliver what they deliver together, in the same order.
+#[test]
+fn timers_fire_one_by_one() {
+    let filter = Filter::each(ms(10)) | Filter::after(ms(5)) | Filter::silence(ms(7));
+    let run = |is_stepped: bool| {
+        let mut lane = Lane::new();
+        let program = Program::compile(&filter, Rules::Corrected, &Limits::default());
+        lane.subscribe(program.expect("a filter").into(), 0, 0);
+        let mut fired = Vec::new();
+        for now in [4, 26, 60].map(|now| now * MS) {
+            let mut deliver = |_, set: &[Event<()>]| fired.push(set[0].header);
+            if is_stepped {
+                while lane.fire_next(now, &mut deliver) {}
+            } else {
+                lane.expire(now, &mut deliver);
+            }
+            assert!(lane.next_due().is_some_and(|due| due > now));
+        }
+        fired
+    };
+    let fired = run(true);
+    assert_eq!(fired, run(false));
+    // The intervals of 10 ms at 20 and 60, and not those that were missed.
+    let ticks = fired
+        .iter()
+        .filter(|one| one.event_type == INTERVAL_TIMEOUT);
+    let ticks: Vec<_> = ticks.map(|one| one.creation_time * 100 / MS).collect();
+    assert_eq!(ticks, [20, 60]);
 }

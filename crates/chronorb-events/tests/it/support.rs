@@ -33,7 +33,11 @@ impl Script {
     }
 
     pub(crate) fn subscribe(&mut self, filter: &Filter) -> SubscriptionId {
-        let program = Program::compile(filter, self.rules, &Limits::default());
+        let limits = Limits {
+            firings_per_second: u64::MAX,
+            ..Limits::default()
+        };
+        let program = Program::compile(filter, self.rules, &limits);
         let program = program.expect("the filter is valid");
         self.lane.subscribe(program.into(), 0, self.now)
     }
