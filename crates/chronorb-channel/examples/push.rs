@@ -1,17 +1,35 @@
 //! Pushes events to direct consumers or to consumers of a lane, for instruction counts:
-//! `valgrind --tool=callgrind push CONSUMERS EVENTS [lane]`. The difference of two runs cancels the
-//! start.
+//! `valgrind --tool=callgrind push CONSUMERS EVENTS [lane|bounded]`, the latter with a bound of
+//! octets. The difference of two runs cancels the start.
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chronorb_channel::{Channel, Event, Filter, Lane, SystemClock};
+use chronorb_channel::{Allowance, Channel, Event, Filter, Lane, SystemClock};
+
+/// An allowance that grants everything, and counts it.
+struct Ledger(AtomicUsize);
+
+impl Allowance for Ledger {
+    fn take(&self, octets: usize) -> bool {
+        self.0.fetch_add(octets, Ordering::Relaxed);
+        true
+    }
+
+    fn give_back(&self, octets: usize) {
+        self.0.fetch_sub(octets, Ordering::Relaxed);
+    }
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut number = || arguments.next().map_or(Ok(1), |text| text.parse::<usize>());
     let (consumers, events) = (number()?, number()?);
-    let by_lane = arguments.next().is_some_and(|way| way == "lane");
+    let way = arguments.next().unwrap_or_default();
+    let is_bounded = way == "bounded";
+    let by_lane = way == "lane" || is_bounded;
+    let ledger = Arc::new(Ledger(AtomicUsize::new(0)));
     let channel = Channel::<u64>::builder().lane(Lane::new("lane"));
     let channel = channel.without_threads(Arc::new(SystemClock));
     // Consumers of other types cost nothing.
@@ -19,7 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let consume = |set: &[Event<u64>]| {
             black_box(set[0].body);
         };
-        let subscription = channel.subscribe(Filter::of_type(event_type));
+        let mut subscription = channel.subscribe(Filter::of_type(event_type));
+        if is_bounded {
+            subscription = subscription.allowance(ledger.clone());
+        }
         if by_lane {
             subscription.call_on(0, consume)
         } else {

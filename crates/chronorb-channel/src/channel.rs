@@ -13,7 +13,7 @@ use crate::clock::{Clock, SystemClock, never};
 use crate::consumer::Body;
 use crate::error::{StartError, SubscribeError};
 use crate::lane::{LaneQueue, LaneWorker, PendingCall};
-use crate::member::{Binding, Rank, Route};
+use crate::member::{Binding, Rank, Route, Way};
 use crate::plans::Plans;
 use crate::subscription::SubscriptionBuilder;
 
@@ -33,7 +33,7 @@ pub struct ChannelBuilder<B> {
     most: usize,
     clock: Option<Arc<dyn Clock>>,
     send_deferred: Option<fn()>,
-    body: std::marker::PhantomData<fn(B)>,
+    octets_of: fn(&B) -> usize,
 }
 
 /// A lane of a channel: a thread that delivers events at one priority.
@@ -63,6 +63,7 @@ pub(crate) struct ChannelInner<B: Body> {
     /// The lanes without threads, whose steps the application takes.
     manual: Option<Box<[PiMutex<LaneWorker<B>>]>>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) octets_of: fn(&B) -> usize,
     limits: Limits,
     rules: Rules,
     most: usize,
@@ -140,6 +141,15 @@ impl<B: Body> ChannelBuilder<B> {
         self
     }
 
+    /// The octets that a body has besides its size in memory, as those behind a pointer. An event
+    /// that a subscription with an [allowance](SubscriptionBuilder::allowance) keeps counts for
+    /// `size_of::<Event<B>>()` and these. By default there are none.
+    #[must_use]
+    pub fn octets_of(mut self, octets_of: fn(&B) -> usize) -> Self {
+        self.octets_of = octets_of;
+        self
+    }
+
     /// Calls `send` on the thread of a lane before it waits, and after 64 deliveries at most. So
     /// consumers of a lane can defer an event, to send it with those of others.
     #[must_use]
@@ -195,6 +205,7 @@ impl<B: Body> ChannelBuilder<B> {
             lanes,
             manual,
             clock,
+            octets_of: self.octets_of,
             limits: self.limits,
             rules: self.rules,
             most: self.most,
@@ -218,7 +229,7 @@ impl<B: Body> Channel<B> {
             most: 1 << 16,
             clock: None,
             send_deferred: None,
-            body: std::marker::PhantomData,
+            octets_of: |_| 0,
         }
     }
 
@@ -409,6 +420,10 @@ impl<B: Body> ChannelInner<B> {
             binding.member.gate.wait(never());
             if was_open {
                 binding.tell_end();
+            }
+            // The owner of a stream may still take what waits.
+            if !matches!(binding.member.way, Way::Stream(..)) {
+                binding.release();
             }
         }
         for lane in &self.lanes {

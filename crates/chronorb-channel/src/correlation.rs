@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use chronorb_events::{Event, Lane, Program, SubscriptionId};
+use chronorb_events::{Event, Lane, OctetAccount, Program, SubscriptionId};
 
 use crate::consumer::Body;
 
@@ -11,6 +11,8 @@ use crate::consumer::Body;
 pub(crate) struct Correlation<B> {
     lane: Lane<B>,
     id: SubscriptionId,
+    /// Whether there are groups, which may lose events.
+    has_groups: bool,
     is_suspended: bool,
     resumed: u64,
 }
@@ -41,13 +43,15 @@ impl Suspension {
 }
 
 impl<B: Body> Correlation<B> {
-    /// The state of a subscription whose timers count from now.
-    pub(crate) fn new(program: &Arc<Program>, now: u64) -> Self {
+    /// The state of a subscription whose timers count from now, and whose groups keep what the
+    /// account grants.
+    pub(crate) fn new(program: &Arc<Program>, now: u64, account: OctetAccount<B>) -> Self {
         let mut lane = Lane::new();
-        let id = lane.subscribe(program.clone(), 0, now);
+        let id = lane.subscribe_within(program.clone(), 0, now, account);
         Self {
             lane,
             id,
+            has_groups: !program.is_stateless(),
             is_suspended: false,
             resumed: 0,
         }
@@ -55,40 +59,58 @@ impl<B: Body> Correlation<B> {
 
     /// Filters an event, and gives each set that is delivered to `deliver`. At most one timer that
     /// is due fires before, so that an event causes a bounded number of deliveries. Others have
-    /// their own turns.
+    /// their own turns. Returns the number of events that groups could not keep.
     pub(crate) fn filter(
         &mut self,
         event: &Event<B>,
         now: u64,
         suspension: &Suspension,
         mut deliver: impl FnMut(&[Event<B>]),
-    ) {
-        if !self.follow(suspension) {
-            self.lane.fire_next(now, |_, set| deliver(set));
-            self.lane.offer(event, now, |_, set| deliver(set));
+    ) -> u64 {
+        if self.follow(suspension) {
+            return 0;
         }
+        self.lane.fire_next(now, |_, set| deliver(set));
+        self.lane.offer(event, now, |_, set| deliver(set));
+        self.take_lost()
     }
 
-    /// Fires the first timer, if it is due. Returns whether it was.
+    /// Fires the first timer, if it is due. Returns the number of events that groups could not keep.
     pub(crate) fn fire_next(
         &mut self,
         now: u64,
         suspension: &Suspension,
         mut deliver: impl FnMut(&[Event<B>]),
-    ) -> bool {
+    ) -> u64 {
         self.follow(suspension);
-        self.lane.fire_next(now, |_, set| deliver(set))
+        self.lane.fire_next(now, |_, set| deliver(set));
+        self.take_lost()
     }
 
-    /// Fires all timers that are due.
+    /// Fires all timers that are due. Returns the number of events that groups could not keep.
     pub(crate) fn expire(
         &mut self,
         now: u64,
         suspension: &Suspension,
         mut deliver: impl FnMut(&[Event<B>]),
-    ) {
+    ) -> u64 {
         self.follow(suspension);
         self.lane.expire(now, |_, set| deliver(set));
+        self.take_lost()
+    }
+
+    /// The number of events that groups could not keep since the last call.
+    fn take_lost(&mut self) -> u64 {
+        if self.has_groups {
+            self.lane.take_lost(self.id)
+        } else {
+            0
+        }
+    }
+
+    /// Clears the groups, which keep nothing from now on.
+    pub(crate) fn close(&mut self) {
+        self.lane.close_groups(self.id);
     }
 
     /// The time of the next timer.

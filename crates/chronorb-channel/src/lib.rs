@@ -85,7 +85,7 @@ mod sync;
 
 pub use budget::Budget;
 pub use channel::{Channel, ChannelBuilder, Lane, Supplier};
-pub use chronorb_events::{Event, Filter, Header, Overflow};
+pub use chronorb_events::{Allowance, Event, Filter, Header, Overflow};
 pub use clock::{Clock, SystemClock};
 pub use consumer::{Body, Consumer};
 pub use error::{StartError, SubscribeError};

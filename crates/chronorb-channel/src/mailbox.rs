@@ -1,10 +1,11 @@
 //! The queue of one subscription, and the receiver behind it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_events::{Event, Header, Next, Overflow, Put, Queue};
+use chronorb_events::{Allowance, Event, Header, Next, OctetAccount, Overflow, Put, Queue};
 use chronorb_rt::{Deadline, Gate, PiMutex, PiMutexGuard};
 
 use crate::budget::BudgetAccount;
@@ -21,10 +22,28 @@ pub(crate) struct QueueSetup {
     pub(crate) block: Duration,
 }
 
+/// The bound of the octets that a subscription keeps.
+pub(crate) struct OctetSetup<B> {
+    pub(crate) allowance: Option<Arc<dyn Allowance>>,
+    pub(crate) octets_of: fn(&B) -> usize,
+}
+
+/// The events that wait, and their octets.
+struct Waiting<B> {
+    queue: Queue<WaitingEvent<B>>,
+    account: OctetAccount<B>,
+    is_closed: bool,
+}
+
+struct WaitingEvent<B> {
+    event: Event<B>,
+    octets: usize,
+}
+
 /// A queue that any supplier puts events into and that one thread at a time takes from.
 pub(crate) struct Mailbox<B> {
     /// Locked for moments only.
-    queue: PiMutex<Queue<Event<B>>>,
+    waiting: PiMutex<Waiting<B>>,
     block: Duration,
     /// Advances when there may be room, while suppliers wait for it.
     room: Gate,
@@ -51,10 +70,66 @@ pub(crate) struct Receiver<B> {
     pub(crate) budget: Option<BudgetAccount>,
 }
 
+impl<B> OctetSetup<B> {
+    /// A new account of what is kept.
+    pub(crate) fn account(&self) -> OctetAccount<B> {
+        let allowance = self.allowance.clone();
+        allowance.map_or_else(OctetAccount::unlimited, |allowance| {
+            OctetAccount::new(allowance, self.octets_of)
+        })
+    }
+}
+
+impl<B> fmt::Debug for OctetSetup<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OctetSetup")
+            .field("is_limited", &self.allowance.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<B: Body> Waiting<B> {
+    /// Puts an event in by the policy. One whose octets are not granted finds the queue full.
+    fn put(&mut self, event: Event<B>, key: u64) -> Put<WaitingEvent<B>> {
+        let octets = self.account.octets(&event);
+        let item = WaitingEvent { event, octets };
+        if self.is_closed {
+            return Put::Lost(item);
+        }
+        while !self.account.take(octets) {
+            let Some(displaced) = self.queue.make_room(key) else {
+                return self.queue.refuse(item);
+            };
+            self.account.give_back(displaced.octets);
+        }
+        let put = self.queue.put(item, key);
+        match &put {
+            Put::Queued => {}
+            Put::Displaced(other)
+            | Put::Lost(other)
+            | Put::Full(other)
+            | Put::Disconnect(other) => {
+                self.account.give_back(other.octets);
+            }
+        }
+        put
+    }
+}
+
 impl<B: Body> Mailbox<B> {
-    pub(crate) fn new(setup: QueueSetup, target: Target<B>, budget: Option<BudgetAccount>) -> Self {
+    pub(crate) fn new(
+        setup: QueueSetup,
+        octets: &OctetSetup<B>,
+        target: Target<B>,
+        budget: Option<BudgetAccount>,
+    ) -> Self {
+        let waiting = Waiting {
+            queue: Queue::new(setup.capacity, setup.overflow),
+            account: octets.account(),
+            is_closed: false,
+        };
         Self {
-            queue: PiMutex::new(Queue::new(setup.capacity, setup.overflow)),
+            waiting: PiMutex::new(waiting),
             block: setup.block,
             room: Gate::new(0),
             waiters: AtomicU32::new(0),
@@ -73,10 +148,10 @@ impl<B: Body> Mailbox<B> {
         let mut item = event.clone();
         let mut deadline = None;
         loop {
-            let mut queue = self.queue.lock();
-            let put = queue.put(item, key);
+            let mut waiting = self.waiting.lock();
+            let put = waiting.put(item, key);
             let Put::Full(back) = put else {
-                drop(queue);
+                drop(waiting);
                 if matches!(put, Put::Disconnect(_)) {
                     self.has_overflowed.store(true, Ordering::Release);
                 }
@@ -84,13 +159,13 @@ impl<B: Body> Mailbox<B> {
             };
             let until = *deadline.get_or_insert_with(|| Deadline::after(self.block));
             if until.has_passed() || is_over() {
-                queue.give_up();
+                waiting.queue.give_up();
                 return;
             }
-            item = back;
+            item = back.event;
             self.waiters.fetch_add(1, Ordering::Relaxed);
             let seen = self.room.get();
-            drop(queue);
+            drop(waiting);
             self.room.wait_while(seen, until);
             self.waiters.fetch_sub(1, Ordering::Relaxed);
         }
@@ -111,10 +186,17 @@ impl<B: Body> Mailbox<B> {
 
     /// Takes the next event or gap. Also returns whether more wait.
     pub(crate) fn take(&self) -> (Option<Next<Event<B>>>, bool) {
-        let mut queue = self.queue.lock();
-        let next = queue.take();
-        let more = !queue.is_empty();
-        drop(queue);
+        let mut waiting = self.waiting.lock();
+        let next = waiting.queue.take();
+        if let Some(Next::Event(taken)) = &next {
+            waiting.account.give_back(taken.octets);
+        }
+        let more = !waiting.queue.is_empty();
+        drop(waiting);
+        let next = next.map(|next| match next {
+            Next::Event(taken) => Next::Event(taken.event),
+            Next::Gap(number) => Next::Gap(number),
+        });
         if self.waiters.load(Ordering::Relaxed) > 0 {
             self.room.advance();
         }
@@ -133,26 +215,54 @@ impl<B: Body> Mailbox<B> {
 
     /// The number of events that wait, and of those that were lost.
     pub(crate) fn counts(&self) -> (usize, u64) {
-        let queue = self.queue.lock();
+        let queue = &self.waiting.lock().queue;
         (queue.len(), queue.lost())
+    }
+
+    /// Drops the events that wait and those of groups, for a subscription that has ended.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_closed = true;
+        waiting.account.close();
+        drop(waiting);
+        while self.take().0.is_some() {}
+        self.close_groups();
+    }
+
+    /// Drops the events of groups, unless a thread is serving the subscription: then that thread
+    /// does so afterwards.
+    pub(crate) fn close_groups(&self) {
+        if let Some(mut receiver) = self.receiver.try_lock() {
+            self.change(&mut receiver);
+            receiver.target.correlation.close();
+        }
     }
 
     /// Locks the receiver for the thread that takes.
     pub(crate) fn receiver(&self) -> PiMutexGuard<'_, Receiver<B>> {
         let mut receiver = self.receiver.lock();
+        self.change(&mut receiver);
+        receiver
+    }
+
+    /// Puts the next target in the place of the present one, if there is one.
+    fn change(&self, receiver: &mut Receiver<B>) {
         if self.has_next.swap(false, Ordering::Acquire)
             && let Some(next) = self.next.lock().take()
         {
             receiver.target = next;
         }
-        receiver
     }
 
     /// Filters events that are taken from now on by another filter, for another consumer. The
-    /// caller may be within a push, so the receiver is not locked.
+    /// caller may be within a push, so it does not wait for the receiver.
     pub(crate) fn replace(&self, target: Target<B>) {
         *self.next.lock() = Some(target);
         self.has_next.store(true, Ordering::Release);
+        // The groups of the old filter end now, if no thread is serving the subscription.
+        if let Some(mut receiver) = self.receiver.try_lock() {
+            self.change(&mut receiver);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::consumer::{Body, Consumer};
 use crate::correlation::{Correlation, Suspension};
 use crate::gate::PushGate;
 use crate::lane::{LaneQueue, PendingCall};
-use crate::mailbox::{Mailbox, Receiver};
+use crate::mailbox::{Mailbox, OctetSetup, Receiver};
 
 /// A subscription.
 pub(crate) struct Member<B> {
@@ -24,6 +24,8 @@ pub(crate) struct Member<B> {
     pub(crate) way: Way<B>,
     pub(crate) gate: PushGate,
     pub(crate) suspension: Suspension,
+    /// The bound of the octets that it keeps.
+    pub(crate) octets: OctetSetup<B>,
     counts: Counts,
 }
 
@@ -79,6 +81,8 @@ struct Batch<B> {
 struct Counts {
     sets: AtomicU64,
     events: AtomicU64,
+    /// The events that groups could not keep.
+    lost: AtomicU64,
     panics: AtomicU64,
     pauses: AtomicU64,
     /// Set once the consumer was told its end.
@@ -92,7 +96,8 @@ pub struct SubscriptionStatus {
     pub sets: u64,
     /// The events in these sets.
     pub events: u64,
-    /// The events that were lost because they found the queue full.
+    /// The events that were lost because they found the queue full, or because their octets were
+    /// not granted.
     pub lost: u64,
     /// The events that wait in the queue.
     pub queued: usize,
@@ -173,7 +178,7 @@ impl<B: Body> Binding<B> {
         let is_direct = matches!(member.way, Way::Direct);
         let direct = (is_direct && !program.is_stateless()).then(|| {
             PiMutex::new(DirectState {
-                correlation: Correlation::new(&program, now),
+                correlation: Correlation::new(&program, now, member.octets.account()),
                 spare: Batch::default(),
             })
         });
@@ -236,10 +241,11 @@ impl<B: Body> Binding<B> {
         };
         let now = clock.now();
         let suspension = &self.member.suspension;
-        self.deliver_batch(direct, &**consumer, |state, batch| {
+        let lost = self.deliver_batch(direct, &**consumer, |state, batch| {
             let keep = |set: &[Event<B>]| batch.add(set);
-            state.correlation.filter(event, now, suspension, keep);
+            state.correlation.filter(event, now, suspension, keep)
         });
+        self.member.lose(lost, |lost| consumer.lost(lost));
     }
 
     /// Collects sets under the lock of the state, and delivers them without it.
@@ -266,6 +272,12 @@ impl<B: Body> Binding<B> {
     /// Fires the first timer, if it is due. Returns the time of the next one; `None` if none is
     /// left.
     pub(crate) fn fire_next(&self, clock: &dyn Clock) -> Option<u64> {
+        let next = self.fire_next_if_open(clock);
+        self.member.release_if_closed();
+        next
+    }
+
+    fn fire_next_if_open(&self, clock: &dyn Clock) -> Option<u64> {
         let member = &*self.member;
         let _push = member.gate.enter()?;
         if self.is_replaced.load(Acquire) || member.is_told() {
@@ -276,11 +288,13 @@ impl<B: Body> Binding<B> {
             Way::Direct => {
                 let (direct, consumer) = (self.direct.as_ref()?, self.consumer.as_ref()?);
                 let suspension = &member.suspension;
-                self.deliver_batch(direct, &**consumer, |state, batch| {
+                let (lost, next) = self.deliver_batch(direct, &**consumer, |state, batch| {
                     let keep = |set: &[Event<B>]| batch.add(set);
-                    state.correlation.fire_next(now, suspension, keep);
-                    state.correlation.next_due()
-                })
+                    let lost = state.correlation.fire_next(now, suspension, keep);
+                    (lost, state.correlation.next_due())
+                });
+                member.lose(lost, |lost| consumer.lost(lost));
+                next
             }
             Way::Lane(mailbox, _) => member.fire_next(&mut mailbox.receiver(), clock),
             Way::Stream(..) => None,
@@ -302,10 +316,26 @@ impl<B: Body> Binding<B> {
         }
     }
 
-    /// Ends the timers of a binding that is replaced.
+    /// Ends the timers and the groups of a binding that is replaced.
     pub(crate) fn retire(&self) {
         self.is_replaced
             .store(true, std::sync::atomic::Ordering::Release);
+        self.close_groups();
+    }
+
+    /// Drops the events that an ended subscription has kept.
+    pub(crate) fn release(&self) {
+        self.close_groups();
+        if let Some(mailbox) = self.member.mailbox() {
+            mailbox.close();
+        }
+    }
+
+    /// Drops the events of the groups of a direct delivery.
+    fn close_groups(&self) {
+        if let Some(direct) = &self.direct {
+            direct.lock().correlation.close();
+        }
     }
 
     /// Tells the consumer once that the channel has ended the subscription.
@@ -315,10 +345,11 @@ impl<B: Body> Binding<B> {
 }
 
 impl<B: Body> Member<B> {
-    pub(crate) fn new(rank: Rank, way: Way<B>) -> Self {
+    pub(crate) fn new(rank: Rank, way: Way<B>, octets: OctetSetup<B>) -> Self {
         Self {
             rank,
             way,
+            octets,
             gate: PushGate::default(),
             suspension: Suspension::default(),
             counts: Counts::default(),
@@ -343,6 +374,23 @@ impl<B: Body> Member<B> {
 
     /// Delivers the next event of a lane's subscription.
     pub(crate) fn serve(&self, clock: &dyn Clock) -> TurnEnd {
+        let end = self.serve_if_open(clock);
+        self.release_if_closed();
+        end
+    }
+
+    /// Drops the events of groups if the subscription has ended while its lane served it, after the
+    /// lane has left the gate: then either it sees that the gate is closed, or the thread that
+    /// closed the gate finds the receiver unlocked.
+    fn release_if_closed(&self) {
+        if self.gate.is_closed()
+            && let Way::Lane(mailbox, _) = &self.way
+        {
+            mailbox.close_groups();
+        }
+    }
+
+    fn serve_if_open(&self, clock: &dyn Clock) -> TurnEnd {
         let Way::Lane(mailbox, _) = &self.way else {
             return TurnEnd::Idle;
         };
@@ -378,7 +426,8 @@ impl<B: Body> Member<B> {
             Some(Next::Event(event)) => {
                 let deliver = |set: &[Event<B>]| self.push_guarded(&*consumer, set);
                 let correlation = &mut receiver.target.correlation;
-                correlation.filter(&event, begun, &self.suspension, deliver);
+                let lost = correlation.filter(&event, begun, &self.suspension, deliver);
+                self.lose(lost, |lost| self.guarded(|| consumer.lost(lost)));
             }
             Some(Next::Gap(number)) => self.guarded(|| consumer.lost(number)),
             None => {}
@@ -400,8 +449,9 @@ impl<B: Body> Member<B> {
         let consumer = receiver.target.consumer.clone()?;
         let deliver = |set: &[Event<B>]| self.push_guarded(&*consumer, set);
         let correlation = &mut receiver.target.correlation;
-        correlation.fire_next(begun, &self.suspension, deliver);
+        let lost = correlation.fire_next(begun, &self.suspension, deliver);
         let next = correlation.next_due();
+        self.lose(lost, |lost| self.guarded(|| consumer.lost(lost)));
         receiver.charge(begun, clock);
         next
     }
@@ -449,8 +499,18 @@ impl<B: Body> Member<B> {
         counts.events.fetch_add(set.len() as u64, Relaxed);
     }
 
+    /// Counts events that groups could not keep, and tells their number.
+    #[inline]
+    pub(crate) fn lose(&self, lost: u64, tell: impl FnOnce(u64)) {
+        if lost > 0 {
+            self.counts.lost.fetch_add(lost, Relaxed);
+            tell(lost);
+        }
+    }
+
     pub(crate) fn status(&self) -> SubscriptionStatus {
         let (queued, lost) = self.mailbox().map_or((0, 0), Mailbox::counts);
+        let lost = lost + self.counts.lost.load(Relaxed);
         SubscriptionStatus {
             sets: self.counts.sets.load(Relaxed),
             events: self.counts.events.load(Relaxed),

@@ -138,26 +138,30 @@ impl<B: Body> EventStream<B> {
                 member.count(set);
             }
             consume(taken);
-            true
         };
         let now = self.subscription.channel.clock.now();
         let suspension = &member.suspension;
         let mut receiver = mailbox.receiver();
         let correlation = &mut receiver.target.correlation;
         if self.subscription.binding.program.has_timers() {
-            correlation.expire(now, suspension, |set| {
-                deliver(DeliveryRef::Set(set));
-            });
+            let lost = correlation.expire(now, suspension, |set| deliver(DeliveryRef::Set(set)));
+            member.lose(lost, |lost| deliver(DeliveryRef::Lost(lost)));
         }
         mailbox.parking.begin_look();
         loop {
             let mut is_delivered = false;
+            let mut deliver = |taken: DeliveryRef<'_, B>| {
+                is_delivered = true;
+                deliver(taken);
+            };
             match mailbox.take().0 {
                 None => break,
-                Some(Next::Event(event)) => correlation.filter(&event, now, suspension, |set| {
-                    is_delivered = deliver(DeliveryRef::Set(set));
-                }),
-                Some(Next::Gap(number)) => is_delivered = deliver(DeliveryRef::Lost(number)),
+                Some(Next::Event(event)) => {
+                    let set = |set: &[Event<B>]| deliver(DeliveryRef::Set(set));
+                    let lost = correlation.filter(&event, now, suspension, set);
+                    member.lose(lost, |lost| deliver(DeliveryRef::Lost(lost)));
+                }
+                Some(Next::Gap(number)) => deliver(DeliveryRef::Lost(number)),
             }
             // An event may only have been added to a group.
             if is_delivered {

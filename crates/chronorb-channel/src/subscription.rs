@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use chronorb_events::{Filter, Overflow};
+use chronorb_events::{Allowance, Filter, Overflow};
 use chronorb_rt::{Deadline, Gate};
 
 use crate::budget::{Budget, BudgetAccount};
@@ -13,7 +13,7 @@ use crate::clock::never;
 use crate::consumer::{Body, Consumer};
 use crate::correlation::Correlation;
 use crate::error::SubscribeError;
-use crate::mailbox::{Mailbox, QueueSetup, Target};
+use crate::mailbox::{Mailbox, OctetSetup, QueueSetup, Target};
 use crate::member::{Binding, Member, Rank, SubscriptionStatus, Way};
 use crate::stream::EventStream;
 
@@ -25,6 +25,7 @@ pub struct SubscriptionBuilder<'c, B: Body> {
     filter: Filter,
     subpriority: i32,
     queue: QueueSetup,
+    octets: OctetSetup<B>,
     budget: Option<Budget>,
 }
 
@@ -54,6 +55,10 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
                 overflow: Overflow::default(),
                 block: Duration::ZERO,
             },
+            octets: OctetSetup {
+                allowance: None,
+                octets_of: channel.inner.octets_of,
+            },
             budget: None,
         }
     }
@@ -79,6 +84,18 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         self
     }
 
+    /// The bound of the octets of the events that the subscription keeps: those in its queue, and
+    /// those of its groups until their sets are complete. By default it has none.
+    ///
+    /// An event whose octets are not granted finds the queue full, and the [policy](Self::queue)
+    /// applies: the oldest events are dropped until it fits, or it is lost. A group does not keep
+    /// it. It counts as lost, and the consumer is told. The octets are taken in blocks of 16 KiB;
+    /// the queue and the groups have one block to spare each.
+    pub fn allowance(mut self, allowance: Arc<dyn Allowance>) -> Self {
+        self.octets.allowance = Some(allowance);
+        self
+    }
+
     /// The time that the consumer may use of its lane. By default it has no bound. Direct
     /// deliveries and streams have none.
     pub fn budget(mut self, budget: Budget) -> Self {
@@ -92,7 +109,9 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
     /// [`SubscribeError`]; [`SubscribeError::NeedsLane`] for a filter with groups or timers, which
     /// [`call_inline`](Self::call_inline) takes.
     pub fn call(self, consumer: impl Consumer<B>) -> Result<Subscription<B>, SubscribeError> {
-        self.make(DIRECT, None, Some(Arc::new(consumer)), |_, _| Way::Direct)
+        self.make(DIRECT, None, Some(Arc::new(consumer)), |_, _, _| {
+            Way::Direct
+        })
     }
 
     /// Delivers each event on the thread of its supplier, by any filter. Groups have a lock of the
@@ -106,7 +125,9 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         consumer: impl Consumer<B>,
     ) -> Result<Subscription<B>, SubscribeError> {
         let lane = Some(timer_lane);
-        self.make(DIRECT, lane, Some(Arc::new(consumer)), |_, _| Way::Direct)
+        self.make(DIRECT, lane, Some(Arc::new(consumer)), |_, _, _| {
+            Way::Direct
+        })
     }
 
     /// Delivers events on the thread of a lane, by its number.
@@ -122,9 +143,10 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         let queue = lanes.get(lane).ok_or(SubscribeError::NoLane(lane))?;
         let queue = queue.clone();
         let (setup, budget) = (self.queue, self.budget);
-        self.make(lane, Some(lane), Some(Arc::new(consumer)), |target, now| {
+        let consumer = Some(Arc::new(consumer) as _);
+        self.make(lane, Some(lane), consumer, |target, octets, now| {
             let account = budget.and_then(|budget| BudgetAccount::new(budget, now));
-            Way::Lane(Mailbox::new(setup, target, account), queue)
+            Way::Lane(Mailbox::new(setup, octets, target, account), queue)
         })
     }
 
@@ -134,8 +156,8 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
     /// [`SubscribeError`].
     pub fn stream(self) -> Result<EventStream<B>, SubscribeError> {
         let setup = self.queue;
-        let subscription = self.make(STREAM, None, None, |target, _| {
-            Way::Stream(Mailbox::new(setup, target, None), Gate::new(0))
+        let subscription = self.make(STREAM, None, None, |target, octets, _| {
+            Way::Stream(Mailbox::new(setup, octets, target, None), Gate::new(0))
         })?;
         Ok(EventStream::new(subscription))
     }
@@ -145,7 +167,7 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         group: usize,
         timer_lane: Option<usize>,
         consumer: Option<Arc<dyn Consumer<B>>>,
-        way: impl FnOnce(Target<B>, u64) -> Way<B>,
+        way: impl FnOnce(Target<B>, &OctetSetup<B>, u64) -> Way<B>,
     ) -> Result<Subscription<B>, SubscribeError> {
         let channel = &self.channel.inner;
         if let Some(lane) = timer_lane.filter(|lane| *lane >= channel.lanes.len()) {
@@ -162,10 +184,11 @@ impl<'c, B: Body> SubscriptionBuilder<'c, B> {
         };
         let now = channel.clock.now();
         let target = Target {
-            correlation: Correlation::new(&program, now),
+            correlation: Correlation::new(&program, now, self.octets.account()),
             consumer: consumer.clone(),
         };
-        let member = Arc::new(Member::new(rank, way(target, now)));
+        let way = way(target, &self.octets, now);
+        let member = Arc::new(Member::new(rank, way, self.octets));
         let binding = Arc::new(Binding::new(member, program, consumer, now));
         channel.add(&binding)?;
         let subscription = Subscription {
@@ -215,7 +238,7 @@ impl<B: Body> Subscription<B> {
         let now = self.channel.clock.now();
         let consumer: Arc<dyn Consumer<B>> = Arc::new(consumer);
         let target = Target {
-            correlation: Correlation::new(&program, now),
+            correlation: Correlation::new(&program, now, member.octets.account()),
             consumer: Some(consumer.clone()),
         };
         let binding = Binding::new(member.clone(), program, Some(consumer), now);
@@ -276,7 +299,9 @@ impl<B: Body> Subscription<B> {
         if member.end() {
             self.channel.remove(&self.binding);
         }
-        member.gate.wait(deadline)
+        let is_over = member.gate.wait(deadline);
+        self.binding.release();
+        is_over
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::correlation::{Offer, State};
 use crate::event::{DEADLINE_TIMEOUT, Event, Header, INTERVAL_TIMEOUT, TIMEOUT};
 use crate::filter::TimerKind;
+use crate::octets::OctetAccount;
 use crate::plan::Routes;
 use crate::program::Program;
 
@@ -55,6 +56,8 @@ struct Subscription<B> {
     program: Arc<Program>,
     state: State<B>,
     is_suspended: bool,
+    /// The events that its groups could not keep since they were asked for.
+    lost: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +94,18 @@ impl<B: Clone + Default> Lane<B> {
         subpriority: i32,
         now: u64,
     ) -> SubscriptionId {
+        self.subscribe_within(program, subpriority, now, OctetAccount::unlimited())
+    }
+
+    /// Adds a subscription as [`subscribe`](Self::subscribe) does. Its groups keep events as far as
+    /// the account grants their octets; others are [lost](Self::take_lost).
+    pub fn subscribe_within(
+        &mut self,
+        program: Arc<Program>,
+        subpriority: i32,
+        now: u64,
+        account: OctetAccount<B>,
+    ) -> SubscriptionId {
         let id = SubscriptionId {
             subpriority,
             number: self.next_number,
@@ -105,9 +120,10 @@ impl<B: Clone + Default> Lane<B> {
         }
         self.plan.insert(&program, id);
         let subscription = Subscription {
-            state: State::new(&program, now),
+            state: State::new(&program, now, account),
             program,
             is_suspended: false,
+            lost: 0,
         };
         self.subscriptions.insert(id, subscription);
         id
@@ -142,6 +158,23 @@ impl<B: Clone + Default> Lane<B> {
             subscription.state.restart(now);
         }
         true
+    }
+
+    /// Clears the groups of a subscription, which keep nothing from now on. Events that it delivers
+    /// alone are delivered still. Returns whether it is there.
+    pub fn close_groups(&mut self, id: SubscriptionId) -> bool {
+        let Some(subscription) = self.subscriptions.get_mut(&id) else {
+            return false;
+        };
+        subscription.state.close(&subscription.program);
+        true
+    }
+
+    /// The number of events that the groups of a subscription could not keep since the last call,
+    /// because their octets were not granted.
+    pub fn take_lost(&mut self, id: SubscriptionId) -> u64 {
+        let subscription = self.subscriptions.get_mut(&id);
+        subscription.map_or(0, |one| std::mem::take(&mut one.lost))
     }
 
     /// The number of subscriptions.
@@ -288,7 +321,9 @@ impl<B: Clone> Subscription<B> {
             return;
         }
         let program = &self.program;
-        self.state
+        let lost = self
+            .state
             .offer(program, offer, &mut |set| deliver(id, set));
+        self.lost += lost as u64;
     }
 }

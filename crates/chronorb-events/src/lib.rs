@@ -13,6 +13,7 @@
 //! | the consumers of one priority | [`Lane`] |
 //! | consumers that an event may concern | [`Routes`] |
 //! | a consumer that is slower than its suppliers | [`Queue`], [`Overflow`] |
+//! | the octets of the events that are kept | [`Allowance`], [`OctetAccount`] |
 //!
 //! # Example
 //! ```
@@ -41,6 +42,7 @@ mod error;
 mod event;
 mod filter;
 mod lane;
+mod octets;
 mod plan;
 mod program;
 mod queue;
@@ -54,6 +56,7 @@ pub use event::{
 };
 pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};
+pub use octets::{Allowance, OctetAccount};
 pub use plan::{Candidates, Routes};
 pub use program::{Program, Rules};
 pub use queue::{Next, Overflow, Put, Queue};

@@ -111,17 +111,35 @@ impl<T> Queue<T> {
         }
         match self.overflow {
             Overflow::DropOldest | Overflow::LatestByKey => self.replace(0, item, key),
-            Overflow::DropNewest => {
-                self.lose();
-                Put::Lost(item)
-            }
-            Overflow::Block => Put::Full(item),
-            Overflow::Disconnect => {
-                self.is_disconnected = true;
-                self.lose();
-                Put::Disconnect(item)
-            }
+            _ => self.refuse(item),
         }
+    }
+
+    /// Loses the event that a new one of this key would displace in a full queue, by the policy.
+    /// `None` where there is none, or the policy displaces nothing. For bounds besides the
+    /// capacity.
+    pub fn make_room(&mut self, key: u64) -> Option<T> {
+        let of_key = || self.entries.iter().position(|entry| entry.key == key);
+        let place = match self.overflow {
+            Overflow::DropOldest => 0,
+            Overflow::LatestByKey => of_key().unwrap_or(0),
+            Overflow::DropNewest | Overflow::Block | Overflow::Disconnect => return None,
+        };
+        self.displace(place)
+    }
+
+    /// Treats a new event by the policy as in a full queue that nothing can be displaced from: it is
+    /// lost, given back to wait, or ends the consumer's connection.
+    pub fn refuse(&mut self, item: T) -> Put<T> {
+        if self.overflow == Overflow::Block {
+            return Put::Full(item);
+        }
+        self.lose();
+        if self.overflow == Overflow::Disconnect && !self.is_disconnected {
+            self.is_disconnected = true;
+            return Put::Disconnect(item);
+        }
+        Put::Lost(item)
     }
 
     /// Counts an event as lost whose supplier waited for room in vain.
@@ -174,16 +192,22 @@ impl<T> Queue<T> {
 
     /// Loses the event at a place for a new one at the end.
     fn replace(&mut self, place: usize, item: T, key: u64) -> Put<T> {
-        let Some(removed) = self.entries.remove(place) else {
+        let Some(removed) = self.displace(place) else {
             return Put::Lost(item);
         };
+        self.append(item, key);
+        Put::Displaced(removed)
+    }
+
+    /// Loses the event at a place.
+    fn displace(&mut self, place: usize) -> Option<T> {
+        let removed = self.entries.remove(place)?;
         self.lost += 1;
         let gap = removed.lost_before + 1;
         match self.entries.get_mut(place) {
             Some(next) => next.lost_before += gap,
             None => self.lost_last += gap,
         }
-        self.append(item, key);
-        Put::Displaced(removed.item)
+        Some(removed.item)
     }
 }

@@ -4,6 +4,7 @@
 mod book;
 mod cases;
 mod ends;
+mod octets;
 mod order;
 mod overflow;
 mod ready;
