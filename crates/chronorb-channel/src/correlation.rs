@@ -11,8 +11,8 @@ use crate::consumer::Body;
 pub(crate) struct Correlation<B> {
     lane: Lane<B>,
     id: SubscriptionId,
-    /// Whether there are groups, which may lose events.
-    has_groups: bool,
+    /// Whether there are groups, which may lose events, or timers.
+    has_state: bool,
     is_suspended: bool,
     resumed: u64,
 }
@@ -51,7 +51,7 @@ impl<B: Body> Correlation<B> {
         Self {
             lane,
             id,
-            has_groups: !program.is_stateless(),
+            has_state: !program.is_stateless(),
             is_suspended: false,
             resumed: 0,
         }
@@ -70,7 +70,9 @@ impl<B: Body> Correlation<B> {
         if self.follow(suspension) {
             return 0;
         }
-        self.lane.fire_next(now, |_, set| deliver(set));
+        if self.has_state {
+            self.lane.fire_next(now, |_, set| deliver(set));
+        }
         self.lane.offer(event, now, |_, set| deliver(set));
         self.take_lost()
     }
@@ -101,7 +103,7 @@ impl<B: Body> Correlation<B> {
 
     /// The number of events that groups could not keep since the last call.
     fn take_lost(&mut self) -> u64 {
-        if self.has_groups {
+        if self.has_state {
             self.lane.take_lost(self.id)
         } else {
             0

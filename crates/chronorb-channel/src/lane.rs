@@ -330,13 +330,13 @@ impl<B: Body> LaneWorker<B> {
             return Step::Over;
         }
         state.is_asleep = false;
-        let new = state.new_timers.len().min(NEW_MOST);
-        for binding in state.new_timers.drain(..new) {
-            if let Some(time) = binding.next_due() {
-                self.timers.add(time, TimedWork::Timers(binding));
+        if !state.new_timers.is_empty() {
+            let new = state.new_timers.len().min(NEW_MOST);
+            for binding in state.new_timers.drain(..new) {
+                if let Some(time) = binding.next_due() {
+                    self.timers.add(time, TimedWork::Timers(binding));
+                }
             }
-        }
-        if new > 0 {
             self.timers.purge();
         }
         let due = self.timers.next_due();

@@ -90,17 +90,15 @@ impl<B> fmt::Debug for OctetSetup<B> {
 
 impl<B: Body> Waiting<B> {
     /// Puts an event in by the policy. One whose octets are not granted finds the queue full.
+    #[inline]
     fn put(&mut self, event: Event<B>, key: u64) -> Put<WaitingEvent<B>> {
         let octets = self.account.octets(&event);
         let item = WaitingEvent { event, octets };
         if self.is_closed {
             return Put::Lost(item);
         }
-        while !self.account.take(octets) {
-            let Some(displaced) = self.queue.make_room(key) else {
-                return self.queue.refuse(item);
-            };
-            self.account.give_back(displaced.octets);
+        if !self.account.take(octets) && !self.make_room(octets, key) {
+            return self.queue.refuse(item);
         }
         let put = self.queue.put(item, key);
         match &put {
@@ -113,6 +111,19 @@ impl<B: Body> Waiting<B> {
             }
         }
         put
+    }
+
+    /// Displaces events by the policy until the octets of a new one are granted. Returns whether
+    /// they are.
+    #[cold]
+    fn make_room(&mut self, octets: usize, key: u64) -> bool {
+        while let Some(displaced) = self.queue.make_room(key) {
+            self.account.give_back(displaced.octets);
+            if self.account.take(octets) {
+                return true;
+            }
+        }
+        false
     }
 }
 
