@@ -33,6 +33,8 @@ struct Waiting<B> {
     queue: Queue<WaitingEvent<B>>,
     account: OctetAccount<B>,
     is_closed: bool,
+    /// The events that waited at the end.
+    dropped: usize,
 }
 
 struct WaitingEvent<B> {
@@ -138,6 +140,7 @@ impl<B: Body> Mailbox<B> {
             queue: Queue::new(setup.capacity, setup.overflow),
             account: octets.account(),
             is_closed: false,
+            dropped: 0,
         };
         Self {
             waiting: PiMutex::new(waiting),
@@ -224,10 +227,15 @@ impl<B: Body> Mailbox<B> {
         self.has_overflowed.load(Ordering::Acquire)
     }
 
-    /// The number of events that wait, and of those that were lost.
+    /// The number of events that wait, or that waited at the end, and of those that were lost.
     pub(crate) fn counts(&self) -> (usize, u64) {
-        let queue = &self.waiting.lock().queue;
-        (queue.len(), queue.lost())
+        let waiting = self.waiting.lock();
+        let queued = if waiting.is_closed {
+            waiting.dropped
+        } else {
+            waiting.queue.len()
+        };
+        (queued, waiting.queue.lost())
     }
 
     /// Drops the events that wait and those of groups, for a subscription that has ended.
@@ -235,6 +243,7 @@ impl<B: Body> Mailbox<B> {
         let mut waiting = self.waiting.lock();
         waiting.is_closed = true;
         waiting.account.close();
+        waiting.dropped += waiting.queue.len();
         drop(waiting);
         while self.take().0.is_some() {}
         self.close_groups();

@@ -99,7 +99,7 @@ pub struct SubscriptionStatus {
     /// The events that were lost because they found the queue full, or because their octets were
     /// not granted.
     pub lost: u64,
-    /// The events that wait in the queue.
+    /// The number of events that wait in the queue; after the end, of those that waited then.
     pub queued: usize,
     /// The panics of the consumer on its lane.
     pub panics: u64,

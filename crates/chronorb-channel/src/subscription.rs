@@ -214,6 +214,12 @@ impl<B: Body> Subscription<B> {
     /// progress for at most `limit`. Returns whether they are over. No push begins afterwards in
     /// either case.
     pub fn disconnect_within(mut self, limit: Duration) -> bool {
+        self.end_within(limit)
+    }
+
+    /// Ends the subscription as [`disconnect_within`](Self::disconnect_within) does, and keeps its
+    /// [counts](Self::status).
+    pub fn end_within(&mut self, limit: Duration) -> bool {
         self.has_waited = true;
         self.end(Deadline::after(limit))
     }

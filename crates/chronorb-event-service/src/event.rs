@@ -3,11 +3,13 @@
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
-use chronorb::data::{Any, AnyBuf};
+use chronorb::data::{Any, AnyBuf, CdrError};
 use chronorb::{BodyForm, EncodedBody, SystemException};
 use chronorb_events::{EVENTS_LOST, Entry, Event, Header};
 
+use crate::failure::NO_MEMORY;
 use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, RtecEventDataBuf};
+use crate::remote::Trail;
 
 /// The part of an event that the channel carries without looking at it. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,8 @@ pub(crate) struct Body(Option<Arc<EventBody>>);
 
 #[derive(Debug)]
 struct EventBody {
+    /// The channels that the event has passed.
+    trail: Trail,
     recv_time: u64,
     send_time: u64,
     data: RtecEventDataBuf,
@@ -23,6 +27,20 @@ struct EventBody {
 }
 
 impl Body {
+    /// The octets that the event keeps beside its header.
+    pub(crate) fn octets(&self) -> usize {
+        let Some(carried) = &self.0 else { return 0 };
+        // It may be encoded as well, but then the others have it in common.
+        let value = carried.data.any_value.octets().unwrap_or(0);
+        size_of::<EventBody>() + carried.data.payload.len() + value
+    }
+
+    /// The channels that the event has passed.
+    pub(crate) fn trail(&self) -> &Trail {
+        static NONE: Trail = Trail::new();
+        self.0.as_ref().map_or(&NONE, |carried| &carried.trail)
+    }
+
     /// Returns whether both are of one event of a supplier.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let both = self.0.as_ref().zip(other.0.as_ref());
@@ -51,23 +69,44 @@ impl Body {
     }
 }
 
-/// Copies an event out of a message.
-pub(crate) fn event_of(event: &wire::Event<'_>) -> Event<Body> {
+/// Copies an event out of a message. Its trail is that of its push.
+///
+/// # Errors
+/// `NO_MEMORY` if there is no memory for the copy.
+pub(crate) fn event_of(
+    event: &wire::Event<'_>,
+    trail: &Trail,
+) -> Result<Event<Body>, SystemException> {
+    let mut payload = Vec::new();
+    payload
+        .try_reserve_exact(event.data.payload.len())
+        .map_err(|_| NO_MEMORY)?;
+    payload.extend_from_slice(event.data.payload);
+    let any_value = event.data.any_value.to_owned();
+    if any_value.octets() == Err(CdrError::OutOfMemory) {
+        return Err(NO_MEMORY);
+    }
     let carried = EventBody {
+        trail: trail.clone(),
         recv_time: event.header.ec_recv_time,
         send_time: event.header.ec_send_time,
-        data: event.data.to_owned(),
+        data: RtecEventDataBuf {
+            pad1: event.data.pad1,
+            payload,
+            any_value,
+        },
         encoded: OnceLock::new(),
     };
-    Event {
+    Ok(Event {
         header: header_of(&event.header),
         body: Body(Some(Arc::new(carried))),
-    }
+    })
 }
 
 /// Returns an event of the channel itself, with a value.
 pub(crate) fn event_with(event_type: i32, value: AnyBuf) -> Event<Body> {
     let carried = EventBody {
+        trail: Trail::new(),
         recv_time: 0,
         send_time: 0,
         data: RtecEventDataBuf {
@@ -161,7 +200,7 @@ mod tests {
     fn an_event_is_encoded_once_for_all_consumers() {
         let data = empty_data();
         let header = wire_header(1, 20);
-        let event = event_of(&wire::Event { header, data });
+        let event = event_of(&wire::Event { header, data }, &Trail::new()).unwrap();
         let encode = || event.body.encoded(&event, BodyForm::default()).unwrap();
         let (first, second) = (encode(), encode());
         assert_eq!(first.as_slice().as_ptr(), second.as_slice().as_ptr());

@@ -13,5 +13,11 @@ pub(crate) const BAD_PARAM: SystemException = system(SystemExceptionKind::BadPar
 /// An object that was disconnected or destroyed.
 pub(crate) const GONE: SystemException = system(SystemExceptionKind::ObjectNotExist);
 
-/// More proxies than the channel may have.
+/// No memory for what a client sent.
+pub(crate) const NO_MEMORY: SystemException = system(SystemExceptionKind::NoMemory);
+
+/// More than the channel may have, or a client.
 pub(crate) const TOO_MANY: SystemException = system(SystemExceptionKind::ImpLimit);
+
+/// An operation that the options of the channel do not allow to clients.
+pub(crate) const NOT_ALLOWED: SystemException = system(SystemExceptionKind::NoPermission);

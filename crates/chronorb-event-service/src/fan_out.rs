@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::{Arc, Weak};
 
 use chronorb::rtcorba::{ClientPolicy, SetOverride};
-use chronorb::{Orb, SystemException};
+use chronorb::{Object, Orb, SystemException};
 use chronorb_channel::{PushGate, PushGuard};
 use chronorb_events::Event;
 use chronorb_rt::PiMutex;
@@ -47,6 +47,11 @@ impl FanOut {
         Ok(Self {
             reference: FanOutConsumer::unchecked_narrow(&object),
         })
+    }
+
+    /// The object.
+    pub(crate) fn object(&self) -> Object {
+        self.reference.as_object().clone()
     }
 
     /// Pushes a set to members.

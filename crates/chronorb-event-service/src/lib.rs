@@ -24,8 +24,9 @@
 //!
 //! # Dispatching
 //! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
-//! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`]. Timers
-//! have a thread.
+//! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`]: then the
+//! events of this consumer, and those of the others that the same push has not reached, wait until
+//! they have answered, so one push waits once. No push connects to a consumer. Timers have a thread.
 //!
 //! With [lanes](ChannelOptions::lanes) each consumer has a queue with an overload policy, and the
 //! thread of its lane pushes its events and fires its timers, at the priority of the lane. With
@@ -52,7 +53,13 @@
 //!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
-//! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing.
+//! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing. Beyond the
+//!   [quotas](ChannelLimits) of its client it is `IMP_LIMIT`.
+//! * A consumer of another process gets no event before it has answered a call at its address.
+//!   Meanwhile its events wait. To connect does not wait for that.
+//! * The proxies of the channel are no consumers of it. An event that comes back through other
+//!   channels of chronorb is dropped, and counted as returned. The `ttl` of an event is not
+//!   changed: TAO decrements it in the gateway, and its suppliers send 0.
 //! * An event with source 0 passes every filter of sources, and one with type 0 every filter of
 //!   types.
 //! * Events of a supplier that has not connected are ignored.
@@ -68,6 +75,7 @@
 mod admission;
 mod consumer;
 mod event;
+mod face;
 mod failure;
 mod fan_out;
 mod group;
@@ -75,10 +83,12 @@ pub mod idl;
 mod local;
 mod observers;
 mod options;
+mod remote;
 mod ring;
 mod servants;
 mod service;
 mod state;
+mod statistics;
 mod subscribe;
 mod supplier;
 mod threads;
@@ -93,4 +103,5 @@ pub use options::{
 };
 pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions, RingStatus};
 pub use service::{EventServer, EventService, ServeError, keep_order};
+pub use statistics::all_statistics;
 pub use subscribe::ConnectError;

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use chronorb::SystemException;
+use chronorb::quota::Origin;
 
 use crate::failure::BAD_PARAM;
 use crate::idl::rtec_event_channel_admin::SupplierQOS;
 use crate::idl::rtec_event_comm::EventSet;
+use crate::remote::Trail;
 use crate::state::{Channel, ConnectFailure, EndCause};
 use crate::supplier::Supplier;
 
@@ -47,7 +49,8 @@ impl LocalSupplier {
         channel: &Arc<Channel>,
         qos: &SupplierQOS<'_>,
     ) -> Result<Self, SystemException> {
-        let added = channel.add_supplier(|number, supplier| Ok((number, supplier)));
+        let added =
+            channel.add_supplier(Origin::Process, |number, supplier| Ok((number, supplier)));
         let (number, supplier) = added?;
         // If it is refused, dropping it removes it.
         let this = Self {
@@ -66,7 +69,7 @@ impl LocalSupplier {
     /// Pushes events. When it returns they are pushed to the consumers without a lane, and are in
     /// the queues of the others.
     pub fn push(&self, events: EventSet<'_>) {
-        self.channel.push(&self.supplier, events);
+        self.channel.push(&self.supplier, events, &Trail::new());
     }
 }
 

@@ -1,13 +1,15 @@
 //! Observers: objects that are told what the consumers and suppliers of a channel need and offer.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use chronorb::quota::Charge;
 use chronorb::{SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Gate, PiMutex, SpawnError, ThreadBuilder};
 
 use crate::event::{empty_data, wire_header};
+use crate::failure::GONE;
 use crate::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
 use crate::idl::rtec_event_channel_admin::{
     ConsumerQOS, Dependency, Observer, Publication, SupplierQOS,
@@ -15,11 +17,17 @@ use crate::idl::rtec_event_channel_admin::{
 use crate::idl::rtec_event_comm;
 use crate::supplier::Leaves;
 
-/// A state that observers are told. Sources and types in ascending order, each once.
-#[derive(Clone)]
-pub(crate) enum Update {
-    Consumers(Leaves),
-    Suppliers(Leaves),
+/// A kind of clients whose sources and types observers are told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    Consumers,
+    Suppliers,
+}
+
+/// The clients of a channel, as observers are told.
+pub(crate) trait ObservedClients: Send + Sync + 'static {
+    /// The sources and types of the clients of a kind, in ascending order, each once.
+    fn leaves(&self, kind: Kind) -> Leaves;
 }
 
 /// The observers of a channel. Each has a thread of its own, so none delays another.
@@ -29,8 +37,12 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// Adds an observer and tells it the present state. Returns its handle, and `None` if there
-    /// are as many as there may be.
+    /// Removes observers that were given up.
+    pub(crate) fn purge(&self) {
+        self.by_handle.lock().retain(|_, end| !end.is_over());
+    }
+
+    /// Adds an observer and tells it the present state. Returns its handle.
     ///
     /// # Errors
     /// [`SpawnError`] without a thread for it.
@@ -38,25 +50,23 @@ impl Observers {
         &self,
         observer: &Observer,
         timeout: Duration,
-        most: usize,
-        present: [Update; 2],
-    ) -> Result<Option<u32>, SpawnError> {
+        place: Charge,
+        clients: Weak<dyn ObservedClients>,
+    ) -> Result<u32, SpawnError> {
         let mut observers = self.by_handle.lock();
-        observers.retain(|_, end| !end.is_over());
-        if observers.len() >= most {
-            return Ok(None);
-        }
         let handle = observers.last_key_value().map_or(1, |(last, _)| last + 1);
         let object = observer.as_object().with_timeout(timeout);
         let end = Arc::new(ObserverEnd {
             reference: Observer::unchecked_narrow(&object),
-            pending: PiMutex::new(VecDeque::from(present)),
+            clients,
+            pending: PiMutex::new(VecDeque::from([Kind::Consumers, Kind::Suppliers])),
             signal: Gate::new(0),
+            _place: place,
         });
         let of_thread = end.clone();
         ThreadBuilder::new("events.observer").spawn(move || of_thread.run())?;
         observers.insert(handle, end);
-        Ok(Some(handle))
+        Ok(handle)
     }
 
     /// Removes an observer. Returns whether it was there.
@@ -82,15 +92,10 @@ impl Observers {
         observers.values().filter(|end| !end.is_over()).count()
     }
 
-    /// Tells all observers, without waiting for them.
-    pub(crate) fn tell(&self, update: impl FnOnce() -> Update) {
-        let observers = self.by_handle.lock();
-        if observers.is_empty() {
-            return;
-        }
-        let update = update();
-        for end in observers.values() {
-            end.add(update.clone());
+    /// Has all observers told the state of a kind of clients, without waiting for them.
+    pub(crate) fn tell(&self, kind: Kind) {
+        for end in self.by_handle.lock().values() {
+            end.add(kind);
         }
     }
 }
@@ -98,13 +103,14 @@ impl Observers {
 /// An observer, and what it is still to be told.
 struct ObserverEnd {
     reference: Observer,
-    pending: PiMutex<VecDeque<Update>>,
+    clients: Weak<dyn ObservedClients>,
+    /// The kinds whose state it is to be told. A state is whole, so each waits once at most.
+    pending: PiMutex<VecDeque<Kind>>,
     /// Advances with each update, up to [`OVER`].
     signal: Gate,
+    _place: Charge,
 }
 
-/// The updates that wait for a slow observer. Beyond that only the latest states are kept.
-const PENDING: usize = 256;
 /// The state of the gate after the end.
 const OVER: u32 = u32::MAX;
 /// The failures in a row after which an observer is given up.
@@ -121,17 +127,12 @@ impl ObserverEnd {
         self.signal.set(OVER);
     }
 
-    fn add(&self, update: Update) {
+    fn add(&self, kind: Kind) {
         let mut pending = self.pending.lock();
-        if pending.len() >= PENDING {
-            // An update is a whole state, so the last of each kind is enough.
-            let is_consumers = matches!(update, Update::Consumers(_));
-            let other = |it: &Update| matches!(it, Update::Consumers(_)) != is_consumers;
-            let last_other = pending.iter().rev().find(|it| other(it)).cloned();
-            pending.clear();
-            pending.extend(last_other);
+        if pending.contains(&kind) {
+            return;
         }
-        pending.push_back(update);
+        pending.push_back(kind);
         drop(pending);
         let seen = self.signal.get();
         if seen != OVER {
@@ -149,11 +150,11 @@ impl ObserverEnd {
                 return;
             }
             let next = self.pending.lock().pop_front();
-            let Some(update) = next else {
+            let Some(kind) = next else {
                 self.signal.wait_while(seen, Deadline::after(WAIT));
                 continue;
             };
-            match self.send(&update) {
+            match self.send(kind) {
                 Ok(()) => failures = 0,
                 Err(exception) => {
                     failures += 1;
@@ -166,14 +167,19 @@ impl ObserverEnd {
         }
     }
 
-    fn send(&self, update: &Update) -> Result<(), SystemException> {
-        match update {
-            Update::Consumers(leaves) => self.reference.update_consumer(&ConsumerQOS {
-                dependencies: &dependencies(leaves),
+    fn send(&self, kind: Kind) -> Result<(), SystemException> {
+        let Some(clients) = self.clients.upgrade() else {
+            return Err(GONE);
+        };
+        let leaves = clients.leaves(kind);
+        drop(clients);
+        match kind {
+            Kind::Consumers => self.reference.update_consumer(&ConsumerQOS {
+                dependencies: &dependencies(&leaves),
                 is_gateway: false,
             }),
-            Update::Suppliers(leaves) => self.reference.update_supplier(&SupplierQOS {
-                publications: &publications(leaves),
+            Kind::Suppliers => self.reference.update_supplier(&SupplierQOS {
+                publications: &publications(&leaves),
                 is_gateway: false,
             }),
         }

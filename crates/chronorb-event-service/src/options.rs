@@ -1,8 +1,11 @@
 //! The options of a channel.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb::Orb;
 use chronorb::outbox::{OutboxLimits, OutboxOverflow};
+use chronorb::quota::{Quota, QuotaLimits};
 use chronorb::rtcorba::Priority;
 use chronorb_events::{Limits, Notation, Overflow, Rules};
 
@@ -41,6 +44,12 @@ pub struct ChannelOptions {
     pub outboxes: Option<OutboxLimits>,
     /// The treatment of clients that are not reached.
     pub peers: PeerPolicy,
+    /// Whether consumers may be groups of objects and objects that are reached by datagrams. Events
+    /// to them can reach hosts that have not asked for them. By default not: they are `BAD_PARAM`.
+    pub datagram_consumers: bool,
+    /// Whether clients may destroy the channel. By default they may, as in TAO; otherwise that is
+    /// `NO_PERMISSION`.
+    pub clients_destroy: bool,
     /// The bounds of what clients can make the channel keep.
     pub limits: ChannelLimits,
 }
@@ -57,6 +66,8 @@ impl Default for ChannelOptions {
             lanes: Vec::new(),
             outboxes: None,
             peers: PeerPolicy::default(),
+            datagram_consumers: false,
+            clients_destroy: true,
             limits: ChannelLimits::default(),
         }
     }
@@ -122,14 +133,15 @@ pub enum UnpublishedPolicy {
 /// The treatment of consumers and suppliers that are not reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PeerPolicy {
-    /// The longest time of a push. A consumer that does not take a message for so long has failed.
-    /// By default 1 s.
+    /// The longest time of a push, for all its consumers together. A consumer that does not take a
+    /// message for so long has failed, and gets nothing before it has answered a check. By default
+    /// 1 s.
     pub push_timeout: Duration,
     /// The failures since it answered a check, after which a client is disconnected. One whose
     /// object does not exist is disconnected at once. By default 3; TAO disconnects at the first.
     pub failures: u32,
     /// The time between two checks of all clients. Clients that took or sent events since the last
-    /// one, and have not failed, are not called. `None` checks none. By default 5 s.
+    /// one, and have not failed, are called at each sixth only. `None` checks none. By default 5 s.
     pub check_period: Option<Duration>,
     /// The longest time of a check, and of a callback. By default 500 ms.
     pub check_timeout: Duration,
@@ -147,16 +159,31 @@ impl Default for PeerPolicy {
 }
 
 /// The bounds of what clients can make a channel keep.
+///
+/// Beyond a quota a request is `IMP_LIMIT`, unless a field says otherwise. A default gives one
+/// [origin](chronorb::quota::Origin) half of the total.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ChannelLimits {
-    /// The consumers, connected or not. More are `IMP_LIMIT`. By default 4,096.
-    pub consumers: usize,
-    /// The suppliers, connected or not. More are `IMP_LIMIT`. By default 4,096.
-    pub suppliers: usize,
+    /// The consumers, connected or not. By default 8,192.
+    pub consumers: QuotaLimits,
+    /// The suppliers, connected or not. By default 8,192.
+    pub suppliers: QuotaLimits,
     /// The observers. More are `CANT_APPEND_OBSERVER`. By default 16.
-    pub observers: usize,
+    pub observers: QuotaLimits,
     /// The publications of a supplier. More are `BAD_PARAM`. By default 1,024.
     pub publications: usize,
+    /// The publications of all suppliers. By default 65,536.
+    pub all_publications: QuotaLimits,
+    /// The nodes of the subscriptions of all consumers. By default 65,536.
+    pub nodes: QuotaLimits,
+    /// The firings of the timers of all subscriptions in a second. By default 20,000.
+    pub firings: QuotaLimits,
+    /// The octets of the events that wait for consumers. Beyond them events are lost and counted.
+    /// By default 256 MiB.
+    pub octets: QuotaLimits,
+    /// The octets of the events that wait for one consumer, as with [`octets`](Self::octets). By
+    /// default 32 MiB.
+    pub consumer_octets: u64,
     /// The greatest queue that a consumer may state. A greater one is `BAD_PARAM`. By default
     /// 4,096.
     pub queue: usize,
@@ -170,13 +197,51 @@ pub struct ChannelLimits {
 impl Default for ChannelLimits {
     fn default() -> Self {
         Self {
-            consumers: 4096,
-            suppliers: 4096,
-            observers: 16,
+            consumers: shared(8192),
+            suppliers: shared(8192),
+            observers: shared(16),
             publications: 1024,
+            all_publications: shared(1 << 16),
+            nodes: shared(1 << 16),
+            firings: shared(20_000),
+            octets: shared(256 << 20),
+            consumer_octets: 32 << 20,
             queue: 4096,
             block: Duration::ZERO,
             subscription: Limits::default(),
+        }
+    }
+}
+
+/// The limits of a quota that gives one origin half of the total.
+const fn shared(total: u64) -> QuotaLimits {
+    QuotaLimits {
+        total,
+        per_origin: total / 2,
+    }
+}
+
+/// The quotas of the clients of a channel.
+pub(crate) struct ClientQuotas {
+    pub(crate) consumers: Arc<Quota>,
+    pub(crate) suppliers: Arc<Quota>,
+    pub(crate) observers: Arc<Quota>,
+    pub(crate) publications: Arc<Quota>,
+    pub(crate) nodes: Arc<Quota>,
+    pub(crate) firings: Arc<Quota>,
+    pub(crate) octets: Arc<Quota>,
+}
+
+impl ClientQuotas {
+    pub(crate) fn new(orb: &Orb, limits: &ChannelLimits) -> Self {
+        Self {
+            consumers: orb.quota("event consumers", limits.consumers),
+            suppliers: orb.quota("event suppliers", limits.suppliers),
+            observers: orb.quota("event observers", limits.observers),
+            publications: orb.quota("publications of events", limits.all_publications),
+            nodes: orb.quota("nodes of subscriptions", limits.nodes),
+            firings: orb.quota("timer firings per second", limits.firings),
+            octets: orb.quota("octets of waiting events", limits.octets),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The servants of the channel, its factories and proxies.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chronorb::poa::{ObjectId, Poa};
@@ -9,7 +9,7 @@ use chronorb::{Call, Interface, SystemException};
 use chronorb_events::Overflow;
 
 use crate::consumer::ConsumerQueue;
-use crate::failure::{BAD_PARAM, GONE};
+use crate::failure::{BAD_PARAM, GONE, NOT_ALLOWED};
 use crate::idl::chronorb_events::{
     ChannelStatisticsBuf, ConsumerStatisticsBuf, FanOutConsumer, MonitoredChannelOwnedServant,
     OverflowPolicy, QueueQOS, QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton,
@@ -26,7 +26,9 @@ use crate::idl::rtec_event_channel_admin::{
 use crate::idl::rtec_event_comm::{
     EventSet, PushConsumer, PushConsumerOwnedServant, PushSupplier, PushSupplierOwnedServant,
 };
+use crate::observers::ObservedClients;
 use crate::options::QueueOptions;
+use crate::remote::Trail;
 use crate::state::{
     CONSUMER_ADMIN_ID, Channel, ConnectFailure, EndCause, SUPPLIER_ADMIN_ID, counts, no_resources,
     proxy_id,
@@ -69,25 +71,26 @@ impl EventChannelOwnedServant for ChannelServant {
     }
 
     fn destroy(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        if !self.0.options.clients_destroy {
+            return Err(NOT_ALLOWED);
+        }
         self.0.destroy()
     }
 
     fn append_observer(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
         gw: Option<&Observer>,
     ) -> Result<ObserverHandle, AppendObserverError> {
         let observer = gw.ok_or(BAD_PARAM)?;
         let channel = &self.0;
         let timeout = channel.options.peers.check_timeout;
-        let most = channel.options.limits.observers;
-        // Under the lock of the clients, so that no change is missed.
-        let clients = channel.clients.lock();
-        let present = [clients.consumer_update(), clients.supplier_update()];
-        let appended = channel.observers.append(observer, timeout, most, present);
-        appended
-            .map_err(no_resources)?
-            .ok_or_else(|| CantAppendObserver.into())
+        channel.observers.purge();
+        let place = channel.quotas.observers.charge(call.origin(), 1);
+        let place = place.map_err(|_| CantAppendObserver)?;
+        let clients: Weak<dyn ObservedClients> = channel.this.clone();
+        let appended = channel.observers.append(observer, timeout, place, clients);
+        Ok(appended.map_err(no_resources)?)
     }
 
     fn remove_observer(&self, _: &Call<'_>, gw: ObserverHandle) -> Result<(), RemoveObserverError> {
@@ -101,13 +104,52 @@ impl EventChannelOwnedServant for ChannelServant {
 
 impl MonitoredChannelOwnedServant for ChannelServant {
     fn statistics(&self, _: &Call<'_>) -> Result<ChannelStatisticsBuf, SystemException> {
-        Ok(self.0.statistics())
+        Ok(self.0.statistics(StatisticsPage::FIRST))
+    }
+
+    fn statistics_after(
+        &self,
+        _: &Call<'_>,
+        consumer: u64,
+        supplier: u64,
+    ) -> Result<ChannelStatisticsBuf, SystemException> {
+        let page = StatisticsPage {
+            consumer,
+            supplier,
+            most: StatisticsPage::FIRST.most,
+        };
+        Ok(self.0.statistics(page))
     }
 }
 
+/// The clients that an answer is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatisticsPage {
+    /// The consumers after this number.
+    consumer: u64,
+    /// The suppliers after this number.
+    supplier: u64,
+    /// The most of each.
+    most: usize,
+}
+
+impl StatisticsPage {
+    /// The first clients, as many as an answer may have.
+    pub(crate) const FIRST: Self = Self {
+        consumer: 0,
+        supplier: 0,
+        most: 256,
+    };
+    /// All clients.
+    pub(crate) const ALL: Self = Self {
+        most: usize::MAX,
+        ..Self::FIRST
+    };
+}
+
 impl Channel {
-    /// Returns the state of the channel and of its clients.
-    pub(crate) fn statistics(&self) -> ChannelStatisticsBuf {
+    /// Returns the state of the channel and of some of its clients.
+    pub(crate) fn statistics(&self, page: StatisticsPage) -> ChannelStatisticsBuf {
         let clients = self.clients.lock();
         let mut statistics = ChannelStatisticsBuf {
             age: (self.clock.now() - self.made) / 100,
@@ -116,11 +158,21 @@ impl Channel {
             delivered: self.totals.events.load(Ordering::Relaxed),
             lost: self.totals.lost.load(Ordering::Relaxed),
             evicted: self.totals.evicted.load(Ordering::Relaxed),
+            returned: self.totals.returned.load(Ordering::Relaxed),
             observers: self.observers.len() as u32,
-            consumers: Vec::with_capacity(clients.consumers.len()),
-            suppliers: Vec::with_capacity(clients.suppliers.len()),
+            consumers: Vec::new(),
+            suppliers: Vec::new(),
         };
-        for (&number, record) in &clients.consumers {
+        for record in clients.consumers.values() {
+            if let Some(connection) = &record.connection {
+                let counts = counts(&connection.subscription, &connection.consumer);
+                statistics.sets += counts.sets;
+                statistics.delivered += counts.events;
+                statistics.lost += counts.lost;
+            }
+        }
+        let consumers = clients.consumers.range(page.consumer.saturating_add(1)..);
+        for (&number, record) in consumers.take(page.most) {
             let mut consumer = ConsumerStatisticsBuf {
                 number,
                 ..ConsumerStatisticsBuf::default()
@@ -129,9 +181,7 @@ impl Channel {
                 let counts = counts(&connection.subscription, &connection.consumer);
                 let remote = &connection.consumer;
                 let error = *remote.last_error.lock();
-                statistics.sets += counts.sets;
-                statistics.delivered += counts.events;
-                statistics.lost += counts.lost;
+                consumer.has_answered = remote.has_answered();
                 consumer.subscription = connection.filter.clone();
                 consumer.is_suspended = connection.subscription.status().is_suspended;
                 consumer.is_gateway = connection.is_gateway;
@@ -145,7 +195,8 @@ impl Channel {
             }
             statistics.consumers.push(consumer);
         }
-        for (&number, record) in &clients.suppliers {
+        let suppliers = clients.suppliers.range(page.supplier.saturating_add(1)..);
+        for (&number, record) in suppliers.take(page.most) {
             let connection = record.connection.as_ref();
             statistics.suppliers.push(SupplierStatistics {
                 number,
@@ -162,11 +213,11 @@ impl Channel {
 impl ConsumerAdminOwnedServant for AdminServant {
     fn obtain_push_supplier(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
     ) -> Result<Option<ProxyPushSupplier>, SystemException> {
         let channel = &self.0;
         let poa = &channel.poas.consumers;
-        let proxy = channel.add_consumer(|number| {
+        let proxy = channel.add_consumer(call.origin(), |number| {
             let proxy = ConsumerProxy {
                 channel: channel.clone(),
                 number,
@@ -183,11 +234,11 @@ impl ConsumerAdminOwnedServant for AdminServant {
 impl SupplierAdminOwnedServant for AdminServant {
     fn obtain_push_consumer(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
     ) -> Result<Option<ProxyPushConsumer>, SystemException> {
         let channel = &self.0;
         let poa = &channel.poas.suppliers;
-        let proxy = channel.add_supplier(|number, supplier| {
+        let proxy = channel.add_supplier(call.origin(), |number, supplier| {
             let proxy = SupplierProxy {
                 channel: channel.clone(),
                 number,
@@ -276,8 +327,9 @@ impl QueuedProxyPushSupplierOwnedServant for ConsumerProxy {
 }
 
 impl PushConsumerOwnedServant for SupplierProxy {
-    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
-        self.channel.push(&self.supplier, data);
+    fn push(&self, call: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        let trail = Trail::from_call(call)?;
+        self.channel.push(&self.supplier, data, &trail);
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use chronorb::config::{ConnectionStrategy, OrbConfig};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{
-    ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
+    ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, ObjectKeys, Poa,
+    Policy,
 };
 use chronorb::rtcorba::{WorkLane, WorkLaneSpec};
 use chronorb::{Object, Orb, ResolveError, SystemException};
@@ -24,7 +25,7 @@ use crate::idl::rtec_event_channel_admin::{
 };
 use crate::local::LocalSupplier;
 use crate::options::{ChannelOptions, LaneOptions};
-use crate::servants::{AdminServant, ChannelServant};
+use crate::servants::{AdminServant, ChannelServant, StatisticsPage};
 use crate::state::{
     CHANNEL_ID, CONSUMER_ADMIN_ID, Channel, DESTROYED, Poas, RUNNING, SUPPLIER_ADMIN_ID,
 };
@@ -153,6 +154,8 @@ impl EventServer {
         let mut persistent = policies.clone();
         persistent.push(Policy::Lifespan(Lifespan::Persistent));
         let own = poa.create_poa(&self.name, Some(manager), &persistent)?;
+        // Nobody disconnects the client of another by the number of its proxy.
+        policies.push(Policy::ObjectKeys(ObjectKeys::Authenticated));
         let poas = Poas {
             consumers: own.create_poa("Consumers", Some(manager), &policies)?,
             suppliers: own.create_poa("Suppliers", Some(manager), &policies)?,
@@ -168,7 +171,8 @@ impl EventServer {
         let mut builder = chronorb_channel::Channel::<Body>::builder()
             .limits(self.options.limits.subscription)
             .rules(self.options.rules)
-            .subscriptions(self.options.limits.consumers)
+            .subscriptions(self.options.limits.consumers.total as usize)
+            .octets_of(Body::octets)
             .send_deferred(send_deferred);
         for index in 0..lanes.len() {
             builder = builder.lane(Lane::new(lane_name(index)));
@@ -298,7 +302,7 @@ impl EventService {
     /// Returns the state of the channel and of its clients.
     #[must_use]
     pub fn statistics(&self) -> ChannelStatisticsBuf {
-        self.channel.statistics()
+        self.channel.statistics(StatisticsPage::ALL)
     }
 
     /// Connects a supplier of this process.
@@ -326,7 +330,7 @@ impl EventService {
     /// Checks all clients once, as the thread of the channel does regularly: clients that were
     /// idle since the last check of this kind are asked whether they exist.
     pub fn check_clients(&self) {
-        self.checks.lock().run(&self.channel);
+        self.checks.lock().run(&self.channel, LONGEST_CHECK);
     }
 
     /// Disconnects and calls back all clients. The references of the channel are not valid any
@@ -375,5 +379,7 @@ pub fn keep_order(config: &mut OrbConfig) {
     }
 }
 
+/// The longest wait for the answers of clients that the program has checked.
+const LONGEST_CHECK: Duration = Duration::from_secs(3600);
 /// The name of a channel: its initial reference, its POA, and its name in a name server.
 const NAME: &str = "EventService";

@@ -1,16 +1,19 @@
 //! The state of a channel, which its servants and threads share.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
-use chronorb::{SystemException, SystemExceptionKind};
+use chronorb::quota::{Origin, Quota, QuotaError};
+use chronorb::{Object, SystemException, SystemExceptionKind};
 use chronorb_channel::{Budget, Clock, SubscribeError, Subscription};
-use chronorb_events::{FIRST_USER_TYPE, Filter, read_entries};
+use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
+use chronorb_giop::{TAG_DIOP, TAG_UIPMC};
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_sched::Transaction;
@@ -18,23 +21,31 @@ use chronorb_sched::Transaction;
 use crate::admission::{
     self, Admission, AdmissionPolicy, ConsumerLoad, NOT_ADMITTED, OperationNeeds, PublishedStream,
 };
-use crate::consumer::{
-    ConsumerConnection, ConsumerHandle, ConsumerOwner, ConsumerQueue, ConsumerRecord, OutboxSource,
-    RemoteConsumer, requests_ahead,
-};
+use crate::consumer::{ConsumerConnection, ConsumerQueue, ConsumerRecord};
 use crate::event::{Body, entry_of, event_of, header_of};
+use crate::face::{ConsumerHandle, PushFace, PushTarget};
 use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
 use crate::fan_out::{self, FanOutPlace, FanOuts};
 use crate::idl::chronorb_events::{ConsumerStatisticsBuf, FanOutConsumer};
 use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
-use crate::observers::{Observers, Update};
-use crate::options::{ChannelOptions, QueueOptions, UnpublishedPolicy};
+use crate::observers::{Kind, ObservedClients, Observers};
+use crate::options::{ChannelOptions, ClientQuotas, QueueOptions, UnpublishedPolicy};
+use crate::remote::{
+    ConsumerOwner, OctetShare, OutboxSource, PeerCalls, PeerSettings, Trail, begin_push,
+    requests_ahead,
+};
+use crate::servants::StatisticsPage;
 use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_published};
 
 /// A channel.
 pub(crate) struct Channel {
     pub(crate) name: String,
+    /// The identifier of the channel in the trails of events.
+    identifier: u64,
+    pub(crate) quotas: ClientQuotas,
+    /// Calls clients that may not answer.
+    pub(crate) calls: PeerCalls,
     pub(crate) options: ChannelOptions,
     /// Admits clients by response times, if that is wanted.
     admission: Option<Admission>,
@@ -47,15 +58,13 @@ pub(crate) struct Channel {
     pub(crate) clients: PiMutex<Clients>,
     fan_outs: FanOuts,
     pub(crate) observers: Observers,
-    /// Advances when a consumer has no outbox, when one is to be told its end, and at the end.
+    /// Advances when events of a consumer are held, when one is to be told its end, and at the end.
     pub(crate) links: Gate,
-    /// Consumers that are to be told their end.
-    pub(crate) farewells: PiMutex<Vec<PushConsumer>>,
     pub(crate) life: Gate,
     pub(crate) totals: Totals,
     /// The time at which the channel was made.
     pub(crate) made: u64,
-    this: Weak<Self>,
+    pub(crate) this: Weak<Self>,
 }
 
 /// The object adapters of a channel.
@@ -70,6 +79,8 @@ pub(crate) struct Poas {
 pub(crate) struct Totals {
     pub(crate) received: AtomicU64,
     pub(crate) evicted: AtomicU64,
+    /// The events that came back, and were dropped.
+    pub(crate) returned: AtomicU64,
     /// Those of consumers that are not connected any more.
     pub(crate) sets: AtomicU64,
     pub(crate) events: AtomicU64,
@@ -151,8 +162,13 @@ impl Channel {
         poas: Poas,
         (events, outboxes): (chronorb_channel::Channel<Body>, Box<[OutboxThread]>),
     ) -> Arc<Self> {
+        let quotas = ClientQuotas::new(&poas.channel.orb(), &options.limits);
         Arc::new_cyclic(|this| Self {
             name,
+            // Random, so that nobody ends the events of others by its identifier.
+            identifier: RandomState::new().hash_one(0),
+            quotas,
+            calls: PeerCalls::default(),
             made: clock.now(),
             options,
             admission,
@@ -164,7 +180,6 @@ impl Channel {
             fan_outs: FanOuts::default(),
             observers: Observers::default(),
             links: Gate::new(0),
-            farewells: PiMutex::default(),
             life: Gate::new(RUNNING),
             totals: Totals::default(),
             this: this.clone(),
@@ -174,13 +189,17 @@ impl Channel {
     /// Makes a record of a consumer and its object.
     pub(crate) fn add_consumer<T>(
         &self,
+        origin: Origin,
         activate: impl FnOnce(u64) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
+        let place = self.quotas.consumers.charge(origin, 1).map_err(exceeded)?;
+        let octets = self.quotas.octets.charge(origin, 0).map_err(exceeded)?;
         let mut clients = self.clients.lock();
-        let is_full = clients.consumers.len() >= self.options.limits.consumers;
-        let number = clients.next_number(is_full)?;
+        let number = clients.next_number()?;
         let activated = activate(number)?;
         let record = ConsumerRecord {
+            octets: Arc::new(OctetShare::new(octets, self.options.limits.consumer_octets)),
+            _place: place,
             made: self.clock.now(),
             queue: None,
             fan_out: None,
@@ -194,18 +213,21 @@ impl Channel {
     /// Makes a record of a supplier and its object.
     pub(crate) fn add_supplier<T>(
         &self,
+        origin: Origin,
         activate: impl FnOnce(u64, Arc<Supplier>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
+        let place = self.quotas.suppliers.charge(origin, 1).map_err(exceeded)?;
         let mut clients = self.clients.lock();
-        let is_full = clients.suppliers.len() >= self.options.limits.suppliers;
-        let number = clients.next_number(is_full)?;
+        let number = clients.next_number()?;
         let supplier = Arc::new(Supplier::default());
         let activated = activate(number, supplier.clone())?;
         let record = SupplierRecord {
+            place,
             made: self.clock.now(),
             supplier,
             connection: None,
             failures: 0,
+            is_being_asked: false,
         };
         clients.suppliers.insert(number, record);
         Ok(activated)
@@ -256,7 +278,8 @@ impl Channel {
         consumer: Option<&PushConsumer>,
         qos: &ConsumerQOS<'_>,
     ) -> Result<(), ConnectFailure> {
-        let consumer = consumer.ok_or(BAD_PARAM)?;
+        let consumer = consumer.ok_or(BAD_PARAM)?.as_object();
+        self.check_reference(number, consumer)?;
         let filter = self.filter(number, qos)?;
         let record = |clients: &Clients| {
             let record = clients.consumers.get(&number).ok_or(GONE)?;
@@ -264,9 +287,15 @@ impl Channel {
             if is_taken {
                 return Err(ConnectFailure::AlreadyConnected);
             }
-            Ok((record.queue, record.fan_out.clone()))
+            Ok((record.queue, record.fan_out.clone(), record.octets.clone()))
         };
-        let (queue, fan_out) = record(&self.clients.lock())?;
+        let (queue, fan_out, octets) = record(&self.clients.lock())?;
+        let origin = octets.origin();
+        let charge = |quota: &Arc<Quota>, amount| quota.charge(origin, amount).map_err(exceeded);
+        let uses = [
+            charge(&self.quotas.nodes, filter.nodes() as u64)?,
+            charge(&self.quotas.firings, filter.firings_per_second())?,
+        ];
         let needs = self.needs_of(qos)?;
         let (lane, subpriority) = match &needs {
             // In the channel lower ones are more urgent.
@@ -289,12 +318,28 @@ impl Channel {
             limits,
         });
         let owner: Weak<dyn ConsumerOwner> = self.this.clone();
-        let tells_losses = queue.is_some_and(|queue| queue.tells_losses);
-        // Waits for the consumer, so nothing is locked.
-        let peers = &self.options.peers;
-        // A shared message would count for the budget of one of its consumers.
-        let way = (outboxes, fan_out.filter(|_| place.budget.is_none()));
-        let consumer = RemoteConsumer::new(number, consumer, peers, way, tells_losses, owner)?;
+        let settings = PeerSettings {
+            number,
+            origin,
+            channel: self.identifier,
+            outboxes,
+            has_queue: queue.is_some(),
+            tells_losses: queue.is_some_and(|queue| queue.tells_losses),
+            octets: octets.clone(),
+            owner,
+        };
+        let face = PushFace {
+            // A shared message would count for the budget of one of its consumers.
+            fan_out: fan_out.filter(|_| place.budget.is_none() && settings.outboxes.is_none()),
+        };
+        let consumer = match self
+            .connected(number)
+            .filter(|it| it.has_reference(consumer))
+        {
+            // It need not answer again.
+            Some(present) => present,
+            None => PushTarget::new(consumer, face, &self.options.peers, settings)?,
+        };
         let handle = ConsumerHandle(consumer.clone());
 
         let mut clients = self.clients.lock();
@@ -314,7 +359,7 @@ impl Channel {
         }
         let (subscription, before) = match record.connection.take() {
             None => {
-                let subscription = self.subscribe(place, &filter, queue, handle);
+                let subscription = self.subscribe(place, &filter, queue, handle, octets);
                 (subscription.map_err(|error| refused(number, &error))?, None)
             }
             Some(mut before) => {
@@ -322,31 +367,40 @@ impl Channel {
                     record.connection = Some(before);
                     return Err(refused(number, &error).into());
                 }
-                // What waits in its outbox goes with it.
-                let waiting = before.consumer.waiting() as u64;
-                let lost = before.consumer.lost.load(Ordering::Relaxed) + waiting;
-                self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+                if !Arc::ptr_eq(&consumer, &before.consumer) {
+                    let lost = consumer.succeed(&before.consumer);
+                    self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+                }
                 (before.subscription, Some(before.is_gateway))
             }
         };
         let is_observed = !qos.is_gateway || before == Some(false);
         consumer.set_waker(subscription.waker());
-        if consumer.is_broken() {
+        if consumer.is_held() {
             self.links.advance();
         }
         record.connection = Some(ConsumerConnection {
+            leaves: subscription.leaves().into(),
             subscription,
             consumer,
-            filter: filter.to_string(),
+            filter: shortened(filter.to_string()),
             is_gateway: qos.is_gateway,
             load,
+            _uses: uses,
         });
         if is_observed {
-            self.observers.tell(|| clients.consumer_update());
+            self.observers.tell(Kind::Consumers);
         }
         drop(clients);
         tell(Level::Info, "connected an event consumer", number, &filter);
         Ok(())
+    }
+
+    /// Returns the consumer that is connected to a proxy.
+    fn connected(&self, number: u64) -> Option<Arc<PushTarget>> {
+        let clients = self.clients.lock();
+        let connection = clients.consumers.get(&number)?.connection.as_ref()?;
+        Some(connection.consumer.clone())
     }
 
     /// Subscribes a consumer to a lane, or to the threads that receive events.
@@ -356,9 +410,10 @@ impl Channel {
         filter: &Filter,
         queue: Option<ConsumerQueue>,
         consumer: ConsumerHandle,
+        octets: Arc<OctetShare>,
     ) -> Result<Subscription<Body>, SubscribeError> {
         let options = &self.options;
-        let subscription = self.events.subscribe(filter.clone());
+        let subscription = self.events.subscribe(filter.clone()).allowance(octets);
         let mut subscription = subscription.subpriority(place.subpriority);
         if let Some(budget) = place.budget {
             subscription = subscription.budget(budget);
@@ -422,6 +477,23 @@ impl Channel {
         lane.min(last)
     }
 
+    /// Refuses a consumer to which events would come back, or whose address proves nothing.
+    fn check_reference(&self, number: u64, consumer: &Object) -> Result<(), SystemException> {
+        let is_own = [&self.poas.suppliers, &self.poas.consumers];
+        let refused = if is_own
+            .iter()
+            .any(|poa| poa.reference_to_id(consumer).is_ok())
+        {
+            "it is an object of the channel itself"
+        } else if !self.options.datagram_consumers && is_reached_by_datagrams(consumer) {
+            "it is reached by datagrams, which the options of the channel do not allow"
+        } else {
+            return Ok(());
+        };
+        tell(Level::Warn, "refused an event consumer", number, &refused);
+        Err(BAD_PARAM)
+    }
+
     /// Reads a subscription.
     fn filter(&self, number: u64, qos: &ConsumerQOS<'_>) -> Result<Filter, SystemException> {
         let limits = &self.options.limits.subscription;
@@ -431,7 +503,11 @@ impl Channel {
             .map(|dependency| entry_of(&dependency.event.header))
             .collect();
         let filter = read_entries(&entries, self.options.notation, limits);
-        filter.map_err(|error| refused(number, &error.into()))
+        let checked = filter.and_then(|filter| {
+            Program::compile(&filter, self.options.rules, limits)?;
+            Ok(filter)
+        });
+        checked.map_err(|error| refused(number, &error.into()))
     }
 
     pub(crate) fn connect_supplier(
@@ -455,6 +531,16 @@ impl Channel {
             .collect();
         publications.sort_unstable();
         publications.dedup();
+        let origin = |clients: &Clients| {
+            let record = clients.suppliers.get(&number).ok_or(GONE)?;
+            Ok::<_, SystemException>(record.place.origin())
+        };
+        let origin = origin(&self.clients.lock())?;
+        let uses = self
+            .quotas
+            .publications
+            .charge(origin, publications.len() as u64);
+        let uses = uses.map_err(exceeded)?;
         let mut clients = self.clients.lock();
         let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
         if record.connection.is_some() && !self.options.supplier_reconnect {
@@ -477,9 +563,10 @@ impl Channel {
             reference,
             is_gateway: qos.is_gateway,
             streams,
+            _uses: uses,
         });
         if is_observed {
-            self.observers.tell(|| clients.supplier_update());
+            self.observers.tell(Kind::Suppliers);
         }
         drop(clients);
         tell(Level::Info, "connected an event supplier", number, &"");
@@ -498,12 +585,19 @@ impl Channel {
         Ok(streams.transpose()?.unwrap_or_default())
     }
 
-    /// Takes events of a supplier. Those of a supplier that is not connected are ignored.
-    pub(crate) fn push(&self, supplier: &Supplier, events: EventSet<'_>) {
+    /// Takes the events of a push of a supplier. Those of a supplier that is not connected are
+    /// ignored, and so are those that have passed this channel before.
+    pub(crate) fn push(&self, supplier: &Supplier, events: EventSet<'_>, trail: &Trail) {
         let Some(publications) = supplier.publications() else {
             return supplier.count(0, events.len());
         };
-        let mut unpublished = 0;
+        let number = events.len() as u64;
+        if trail.ends_at(self.identifier) {
+            self.totals.returned.fetch_add(number, Ordering::Relaxed);
+            return;
+        }
+        let _push = begin_push();
+        let (mut unpublished, mut lost) = (0, 0);
         for event in events {
             let header = header_of(&event.header);
             if self.options.unpublished == UnpublishedPolicy::Dropped
@@ -512,12 +606,19 @@ impl Channel {
                 unpublished += 1;
                 continue;
             }
-            self.events.push(&event_of(event));
+            match event_of(event, trail) {
+                Ok(event) => self.events.push(&event),
+                Err(_) => lost += 1,
+            }
         }
         fan_out::send_deferred();
         supplier.count(events.len(), unpublished);
-        let received = events.len() as u64;
-        self.totals.received.fetch_add(received, Ordering::Relaxed);
+        self.totals.received.fetch_add(number, Ordering::Relaxed);
+        if lost > 0 {
+            self.totals.lost.fetch_add(lost, Ordering::Relaxed);
+            let text = "lost events of a push for lack of memory";
+            tell(Level::Warn, text, 0, &lost);
+        }
     }
 
     pub(crate) fn set_suspended(
@@ -546,7 +647,7 @@ impl Channel {
         let record = clients.consumers.remove(&number).ok_or(GONE)?;
         let connection = record.connection;
         if connection.as_ref().is_some_and(|it| !it.is_gateway) {
-            self.observers.tell(|| clients.consumer_update());
+            self.observers.tell(Kind::Consumers);
         }
         drop(clients);
         deactivate(&self.poas.consumers, number);
@@ -555,31 +656,43 @@ impl Channel {
             self.disconnect(connection, cause != EndCause::Request);
             if cause == EndCause::Overflow {
                 // The thread of a lane does not wait for the consumer.
-                self.farewells.lock().push(consumer.check.clone());
-                self.links.advance();
+                self.call_back(&consumer, || ());
             } else if cause == EndCause::Request && self.options.disconnect_callbacks {
                 // The client has asked for its end, so it does not matter whether it is reached.
-                let _ = consumer.check.disconnect_push_consumer();
+                let _ = PushConsumer::unchecked_narrow(&consumer.check).disconnect_push_consumer();
             }
         }
         self.tell_end("disconnected an event consumer", number, cause);
         Ok(())
     }
 
+    /// Tells a consumer its end, if it has ever answered. Calls `then` afterwards, and does not wait.
+    fn call_back(&self, consumer: &Arc<PushTarget>, then: impl FnOnce() + Send + 'static) {
+        if consumer.has_answered() {
+            let reference = PushConsumer::unchecked_narrow(&consumer.check);
+            self.calls.post(consumer.origin(), move || {
+                // A consumer that is not reached is disconnected all the same.
+                let _ = reference.disconnect_push_consumer();
+                then();
+            });
+        }
+    }
+
     /// Ends the connection of a consumer, and keeps its counts. Events that wait are lost, if the
     /// consumer `would_take` them.
     fn disconnect(&self, connection: ConsumerConnection, would_take: bool) {
         let ConsumerConnection {
-            subscription,
+            mut subscription,
             consumer,
             ..
         } = connection;
-        let counts = counts(&subscription, &consumer);
         let deadline = Deadline::after(PATIENCE);
-        subscription.disconnect_within(PATIENCE);
+        subscription.end_within(PATIENCE);
         // What is deferred was pushed before, for the subscription.
         consumer.gate.close();
         consumer.gate.wait(deadline);
+        let counts = counts(&subscription, &consumer);
+        consumer.clear();
         let totals = &self.totals;
         totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
         totals.events.fetch_add(counts.events, Ordering::Relaxed);
@@ -597,7 +710,7 @@ impl Channel {
         let record = clients.suppliers.remove(&number).ok_or(GONE)?;
         let connection = record.connection;
         if connection.as_ref().is_some_and(|it| !it.is_gateway) {
-            self.observers.tell(|| clients.supplier_update());
+            self.observers.tell(Kind::Suppliers);
         }
         drop(clients);
         deactivate(&self.poas.suppliers, number);
@@ -651,23 +764,35 @@ impl Channel {
         for &number in suppliers.keys() {
             deactivate(&self.poas.suppliers, number);
         }
-        // All calls are under way at the same time, so clients that hang share one time limit.
-        let mut pending = Vec::new();
-        for connection in consumers.into_values().filter_map(|it| it.connection) {
-            let consumer = connection.consumer.clone();
+        // Sent, or dropped with the call, at the end of each.
+        let (ended, ends) = mpsc::channel::<()>();
+        for record in consumers.into_values() {
+            let Some(connection) = record.connection else {
+                continue;
+            };
+            let (consumer, ended) = (connection.consumer.clone(), ended.clone());
             self.disconnect(connection, true);
-            pending.push(consumer.check.begin_disconnect_push_consumer());
+            self.call_back(&consumer, move || drop(ended));
         }
-        for connection in suppliers.values().filter_map(|it| it.connection.as_ref()) {
-            let reference = connection.reference.as_ref();
-            pending.extend(reference.map(PushSupplier::begin_disconnect_push_supplier));
+        for record in suppliers.into_values() {
+            let origin = record.place.origin();
+            let reference = record
+                .connection
+                .and_then(|connection| connection.reference);
+            if let Some(reference) = reference {
+                let ended = ended.clone();
+                self.calls.post(origin, move || {
+                    let _ = reference.disconnect_push_supplier();
+                    drop(ended);
+                });
+            }
         }
-        for call in pending.into_iter().flatten() {
-            // A client that is not reached is disconnected all the same.
-            let _ = call.wait();
-        }
+        drop(ended);
+        // Clients that hang share this time. They are disconnected all the same.
+        let _ = ends.recv_timeout(2 * self.options.peers.check_timeout);
         self.life.set(DESTROYED);
         self.events.close();
+        self.calls.end();
         self.links.advance();
         tell(Level::Info, "destroyed an event channel", 0, &"");
         Ok(())
@@ -680,6 +805,7 @@ impl Channel {
         // A channel that was destroyed stays so.
         let _ = self.life.compare_set(RUNNING, STOPPED);
         self.events.close();
+        self.calls.end();
         self.observers.clear();
         self.links.advance();
     }
@@ -687,7 +813,7 @@ impl Channel {
 
 impl ChannelSource for Channel {
     fn snapshot(&self) -> ChannelSnapshot {
-        let statistics = self.statistics();
+        let statistics = self.statistics(StatisticsPage::ALL);
         let queue = |it: &ConsumerStatisticsBuf| QueueSnapshot {
             number: it.number,
             subscription: it.subscription.clone(),
@@ -722,17 +848,14 @@ impl ConsumerOwner for Channel {
         }
     }
 
-    fn reopen_outboxes(&self) {
+    fn reach_consumers(&self) {
         self.links.advance();
     }
 }
 
 /// Returns the counts of a consumer. Each event that passed its filter was taken by its connection,
 /// is lost, or waits.
-pub(crate) fn counts(
-    subscription: &Subscription<Body>,
-    consumer: &RemoteConsumer,
-) -> ConnectionCounts {
+pub(crate) fn counts(subscription: &Subscription<Body>, consumer: &PushTarget) -> ConnectionCounts {
     let status = subscription.status();
     let failed = consumer.lost.load(Ordering::Relaxed);
     let waiting = consumer.waiting() as u64;
@@ -746,12 +869,9 @@ pub(crate) fn counts(
 }
 
 impl Clients {
-    fn next_number(&mut self, is_full: bool) -> Result<u64, SystemException> {
+    fn next_number(&mut self) -> Result<u64, SystemException> {
         if self.is_destroyed {
             return Err(GONE);
-        }
-        if is_full {
-            return Err(TOO_MANY);
         }
         self.last_number += 1;
         Ok(self.last_number)
@@ -805,29 +925,37 @@ impl Clients {
         fits.err().unwrap_or_default()
     }
 
-    /// The state of consumers, as observers are told.
-    pub(crate) fn consumer_update(&self) -> Update {
-        let connections = self
-            .consumers
-            .values()
-            .filter_map(|it| it.connection.as_ref());
-        let observed = connections.filter(|connection| !connection.is_gateway);
-        let leaves = observed.flat_map(|connection| connection.subscription.leaves());
-        Update::Consumers(merged(leaves))
-    }
-
-    /// The state of suppliers, as observers are told.
-    pub(crate) fn supplier_update(&self) -> Update {
-        let observed = self.suppliers.values().filter(|record| {
-            let connection = record.connection.as_ref();
-            connection.is_some_and(|connection| !connection.is_gateway)
-        });
-        let mut leaves = Vec::new();
-        for record in observed {
-            let publications = record.supplier.publications();
-            leaves.extend(publications.iter().flat_map(|it| it.iter().copied()));
+    /// The sources and types of a kind of clients that observers are told.
+    fn leaves(&self, kind: Kind) -> Vec<Leaves> {
+        match kind {
+            Kind::Consumers => {
+                let connections = self
+                    .consumers
+                    .values()
+                    .filter_map(|it| it.connection.as_ref());
+                let observed = connections.filter(|connection| !connection.is_gateway);
+                observed
+                    .map(|connection| connection.leaves.clone())
+                    .collect()
+            }
+            Kind::Suppliers => {
+                let observed = self.suppliers.values().filter(|record| {
+                    let connection = record.connection.as_ref();
+                    connection.is_some_and(|connection| !connection.is_gateway)
+                });
+                observed
+                    .filter_map(|record| record.supplier.publications())
+                    .collect()
+            }
         }
-        Update::Suppliers(merged(leaves))
+    }
+}
+
+impl ObservedClients for Channel {
+    fn leaves(&self, kind: Kind) -> Leaves {
+        // Sorted without the lock.
+        let leaves = self.clients.lock().leaves(kind);
+        merged(leaves.iter().flat_map(|leaves| leaves.iter().copied()))
     }
 }
 
@@ -846,6 +974,29 @@ fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Leaves {
     merged.dedup();
     merged.into()
 }
+
+/// Whether an object is a group, or may be reached by datagrams, whose source proves nothing.
+fn is_reached_by_datagrams(object: &Object) -> bool {
+    let mut profiles = object.ior().profiles.iter();
+    profiles.any(|profile| matches!(profile.tag, TAG_UIPMC | TAG_DIOP))
+}
+
+/// Cuts the text of a subscription, which may be long, for answers about many of them.
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MOST_TEXT) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// The exception of what a quota has refused. It was logged.
+pub(crate) fn exceeded(_: QuotaError) -> SystemException {
+    TOO_MANY
+}
+
+/// The characters of a subscription that answers have.
+const MOST_TEXT: usize = 200;
 
 /// The object id of a proxy.
 pub(crate) fn proxy_id(number: u64) -> ObjectId {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use chronorb::quota::Charge;
 use chronorb_events::{Filter, Header};
 use chronorb_rt::PiMutex;
 
@@ -11,12 +12,16 @@ use crate::idl::rtec_event_comm::PushSupplier;
 
 /// A supplier's proxy, connected or not.
 pub(crate) struct SupplierRecord {
+    /// Its place among the suppliers, for the client that obtained it.
+    pub(crate) place: Charge,
     /// The time at which it was made, in nanoseconds of the channel's clock.
     pub(crate) made: u64,
     pub(crate) supplier: Arc<Supplier>,
     pub(crate) connection: Option<SupplierConnection>,
     /// The checks in a row that failed.
     pub(crate) failures: u32,
+    /// Whether a thread has, or is to get, the task of asking it.
+    pub(crate) is_being_asked: bool,
 }
 
 /// A connected supplier.
@@ -26,6 +31,8 @@ pub(crate) struct SupplierConnection {
     pub(crate) is_gateway: bool,
     /// The publications with periods.
     pub(crate) streams: Vec<PublishedStream>,
+    /// Its publications.
+    pub(crate) _uses: Charge,
 }
 
 /// Sources and types, where zero is any.

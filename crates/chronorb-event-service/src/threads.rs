@@ -1,26 +1,27 @@
-//! The threads of a channel: timers, and the check of clients.
+//! The threads of a channel: the links to consumers, and the check of clients.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
+use chronorb::quota::Origin;
 use chronorb::{Object, SystemException, SystemExceptionKind};
 use chronorb_rt::log::Level;
 use chronorb_rt::{Deadline, SpawnError, Thread, ThreadBuilder};
 
-use crate::consumer::{RemoteConsumer, STALLED};
+use crate::face::PushTarget;
 use crate::failure::GONE;
+use crate::remote::STALLED;
 use crate::state::{Channel, EndCause, RUNNING, counts, tell};
 
-/// Starts the thread that opens outboxes again, and tells consumers their end.
+/// Starts the thread that has consumers called whose events are held.
 pub(crate) fn start_links(channel: Arc<Channel>) -> Result<Thread<()>, SpawnError> {
     ThreadBuilder::new("events.links").spawn(move || {
         let mut retries = HashMap::new();
         while channel.life.get() == RUNNING {
             let seen = channel.links.get();
-            tell_ends(&channel);
-            retries = reopen_outboxes(&channel, &retries);
+            retries = reach_consumers(&channel, &retries);
             let next = retries.values().copied().reduce(Deadline::min);
             channel
                 .links
@@ -29,45 +30,36 @@ pub(crate) fn start_links(channel: Arc<Channel>) -> Result<Thread<()>, SpawnErro
     })
 }
 
-/// Tells consumers their end that the thread of a lane has disconnected.
-fn tell_ends(channel: &Channel) {
-    let consumers = std::mem::take(&mut *channel.farewells.lock());
-    // All calls are under way at the same time, so consumers that hang share one time limit.
-    let pending = consumers
-        .iter()
-        .map(|it| it.begin_disconnect_push_consumer());
-    let pending: Vec<_> = pending.collect();
-    for call in pending.into_iter().flatten() {
-        // A consumer that is not reached is disconnected all the same.
-        let _ = call.wait();
-    }
-}
-
-/// Opens the outboxes of consumers whose retry is due. Returns the next retries, by consumer.
+/// Has the consumers called whose events are held, if their retry is due. Returns the next retries,
+/// by consumer.
 ///
-/// A connection that is lost is opened again at once. One that was refused is due after a while,
-/// and each refusal counts as a failure.
-fn reopen_outboxes(channel: &Channel, retries: &HashMap<u64, Deadline>) -> HashMap<u64, Deadline> {
-    let after = channel.options.peers.check_period.unwrap_or(RETRY);
+/// A consumer is called at once when it has connected or was lost. After a failure it is due after
+/// a while, and each failure counts.
+fn reach_consumers(
+    channel: &Arc<Channel>,
+    retries: &HashMap<u64, Deadline>,
+) -> HashMap<u64, Deadline> {
     let clients = channel.clients.lock();
     let connections = clients.consumers.iter().filter_map(|(number, record)| {
         let connection = record.connection.as_ref()?;
         Some((*number, connection.consumer.clone()))
     });
-    let broken: Vec<_> = connections.filter(|(_, it)| it.is_broken()).collect();
+    let held: Vec<_> = connections.filter(|(_, it)| it.is_held()).collect();
     drop(clients);
     let mut next = HashMap::new();
-    for (number, consumer) in broken {
-        let was_refused = consumer.failures.load(Ordering::Relaxed) > 0;
-        let first = was_refused.then(|| Deadline::after(after));
+    for (number, consumer) in held {
+        let has_failed = consumer.failures.load(Ordering::Relaxed) > 0;
+        let first = has_failed.then(|| Deadline::after(RETRY));
         let retry = retries.get(&number).copied().or(first);
         if let Some(retry) = retry.filter(|retry| !retry.has_passed()) {
             next.insert(number, retry);
-            continue;
-        }
-        consumer.reopen();
-        if consumer.is_broken() {
-            next.insert(number, Deadline::after(after));
+        } else if consumer.begin_call() {
+            let channel = channel.clone();
+            channel.clone().calls.post(consumer.origin(), move || {
+                consumer.reach();
+                consumer.end_call();
+                channel.links.advance();
+            });
         }
     }
     next
@@ -81,16 +73,20 @@ pub(crate) fn start_checks(
     ThreadBuilder::new("events.checks").spawn(move || {
         let mut checks = Checks::default();
         while channel.life.wait_while(RUNNING, Deadline::after(period)) == RUNNING {
-            checks.run(&channel);
+            checks.run(&channel, period);
         }
     })
 }
 
-/// The longest wait of the thread for outboxes while there is nothing to do.
+/// The longest wait of the thread for links while there is nothing to do.
 const IDLE: Duration = Duration::from_secs(3600);
-/// The time between two attempts to reach a consumer, if clients are not checked.
+/// The time between two attempts to reach a consumer.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// The number of checks of which one also asks consumers that take events.
+const BUSY_PERIOD: u64 = 6;
+/// The time between two looks at the life of the channel during a check.
+const LOOK: Duration = Duration::from_millis(100);
 /// The time after which a proxy that was never connected ends.
 const UNUSED_NS: u64 = 600_000_000_000;
 
@@ -100,6 +96,7 @@ pub(crate) struct Checks {
     /// The number of sets or events of each client at the last check.
     activity: HashMap<u64, u64>,
     losses: Losses,
+    number: u64,
 }
 
 /// The events that consumers had lost at the last check.
@@ -123,26 +120,28 @@ impl Losses {
 /// The clients that a check is concerned with.
 #[derive(Default)]
 struct Survey {
-    asked: Vec<CheckTarget>,
+    consumers: Vec<Arc<PushTarget>>,
+    suppliers: Vec<CheckedSupplier>,
     /// Consumers that take nothing.
-    stalled: Vec<Arc<RemoteConsumer>>,
+    stalled: Vec<Arc<PushTarget>>,
     /// Proxies that were not connected in time, and whether they are those of consumers.
     unused: Vec<(u64, bool)>,
     /// The events that each consumer has lost.
     lost: Vec<(u64, u64)>,
 }
 
-/// A client that is to be asked whether it exists.
-struct CheckTarget {
+/// A supplier that is to be asked whether it exists.
+struct CheckedSupplier {
     number: u64,
+    origin: Origin,
     object: Object,
-    is_consumer: bool,
 }
 
 impl Checks {
     /// Asks clients that were idle since the last check, or have failed, whether they exist, and
-    /// disconnects those that do not, or have failed too often.
-    pub(crate) fn run(&mut self, channel: &Channel) {
+    /// disconnects those that do not, or have failed too often. Busy consumers are asked at each
+    /// sixth check. All are asked at the same time; waits for their answers for at most `limit`.
+    pub(crate) fn run(&mut self, channel: &Arc<Channel>, limit: Duration) {
         let survey = self.survey(channel);
         for (number, events) in self.losses.renew(survey.lost) {
             let detail = format_args!("{events} since the last check");
@@ -154,15 +153,35 @@ impl Checks {
         for consumer in survey.stalled {
             consumer.failed(STALLED);
         }
-        for client in survey.asked {
-            if channel.life.get() != RUNNING {
-                return;
+        // Sent, or dropped with the call, at the end of each.
+        let (ended, ends) = mpsc::channel::<()>();
+        for consumer in survey.consumers {
+            if consumer.begin_call() {
+                let ended = ended.clone();
+                channel.calls.post(consumer.origin(), move || {
+                    match consumer.ask() {
+                        Ok(_) => consumer.answered(),
+                        Err(cause) => consumer.failed(cause),
+                    }
+                    consumer.end_call();
+                    drop(ended);
+                });
             }
-            let answer = exists(&client.object);
-            if client.is_consumer {
-                consumer_answered(channel, client.number, answer);
-            } else {
-                supplier_answered(channel, client.number, answer);
+        }
+        for supplier in survey.suppliers {
+            let (ended, channel) = (ended.clone(), channel.clone());
+            channel.clone().calls.post(supplier.origin, move || {
+                supplier_answered(&channel, supplier.number, exists(&supplier.object));
+                drop(ended);
+            });
+        }
+        drop(ended);
+        let until = Instant::now() + limit;
+        while channel.life.get() == RUNNING {
+            let left = until.saturating_duration_since(Instant::now());
+            match ends.recv_timeout(left.min(LOOK)) {
+                Err(mpsc::RecvTimeoutError::Timeout) if left > LOOK => {}
+                _ => return,
             }
         }
     }
@@ -170,46 +189,38 @@ impl Checks {
     fn survey(&mut self, channel: &Channel) -> Survey {
         let now = channel.clock.now();
         let is_old = |made: u64| now.saturating_sub(made) >= UNUSED_NS;
-        let Survey {
-            mut asked,
-            mut stalled,
-            mut unused,
-            mut lost,
-        } = Survey::default();
+        let mut survey = Survey::default();
+        self.number += 1;
+        let asks_busy = self.number.is_multiple_of(BUSY_PERIOD);
         let before = std::mem::take(&mut self.activity);
-        let clients = channel.clients.lock();
+        let mut clients = channel.clients.lock();
         for (&number, record) in &clients.consumers {
             let Some(connection) = &record.connection else {
                 if is_old(record.made) {
-                    unused.push((number, true));
+                    survey.unused.push((number, true));
                 }
                 continue;
             };
             let consumer = &connection.consumer;
             let counts = counts(&connection.subscription, consumer);
-            lost.push((number, counts.lost));
+            survey.lost.push((number, counts.lost));
             if consumer.is_stalled() {
-                stalled.push(consumer.clone());
+                survey.stalled.push(consumer.clone());
                 continue;
             }
-            if consumer.is_broken() {
+            if consumer.is_held() {
                 continue;
             }
             self.activity.insert(number, counts.events);
             let has_failed = consumer.failures.load(Ordering::Relaxed) > 0;
-            if !has_failed && before.get(&number) != Some(&counts.events) {
-                continue;
+            if asks_busy || has_failed || before.get(&number) == Some(&counts.events) {
+                survey.consumers.push(consumer.clone());
             }
-            asked.push(CheckTarget {
-                number,
-                object: consumer.check.as_object().clone(),
-                is_consumer: true,
-            });
         }
-        for (&number, record) in &clients.suppliers {
+        for (&number, record) in &mut clients.suppliers {
             let Some(connection) = &record.connection else {
                 if is_old(record.made) {
-                    unused.push((number, false));
+                    survey.unused.push((number, false));
                 }
                 continue;
             };
@@ -217,24 +228,20 @@ impl Checks {
             self.activity.insert(number, events);
             if before.get(&number) == Some(&events)
                 && let Some(reference) = &connection.reference
+                && !std::mem::replace(&mut record.is_being_asked, true)
             {
-                asked.push(CheckTarget {
+                survey.suppliers.push(CheckedSupplier {
                     number,
+                    origin: record.place.origin(),
                     object: reference.as_object().clone(),
-                    is_consumer: false,
                 });
             }
         }
-        Survey {
-            asked,
-            stalled,
-            unused,
-            lost,
-        }
+        survey
     }
 }
 
-/// Asks a client whether it exists.
+/// Asks a supplier whether it exists.
 ///
 /// # Errors
 /// The exception of a client that does not, or that is not reached.
@@ -253,24 +260,12 @@ fn exists(object: &Object) -> Answer {
 /// The answer of a client, or the exception of one that does not exist or is not reached.
 type Answer = Result<(), SystemException>;
 
-fn consumer_answered(channel: &Channel, number: u64, answer: Answer) {
-    let clients = channel.clients.lock();
-    let record = clients.consumers.get(&number);
-    let connection = record.and_then(|record| record.connection.as_ref());
-    let consumer = connection.map(|connection| connection.consumer.clone());
-    drop(clients);
-    match (consumer, answer) {
-        (Some(consumer), Ok(())) => consumer.answered(),
-        (Some(consumer), Err(cause)) => consumer.failed(cause),
-        (None, _) => {}
-    }
-}
-
 fn supplier_answered(channel: &Channel, number: u64, answer: Answer) {
     let mut clients = channel.clients.lock();
     let Some(record) = clients.suppliers.get_mut(&number) else {
         return;
     };
+    record.is_being_asked = false;
     let Err(cause) = answer else {
         record.failures = 0;
         return;

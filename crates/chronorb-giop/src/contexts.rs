@@ -40,6 +40,11 @@ pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];
 /// understands.
 pub const SCHEDULING: u32 = minor::CHRONORB | 3;
 
+/// A context of chronorb: the identifiers of the event channels that the events of a push have
+/// passed, as an encapsulated `sequence<unsigned long long>`. A channel that finds its own among
+/// them drops the events.
+pub const EVENT_CHANNELS: u32 = minor::CHRONORB | 4;
+
 /// One service context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceContext<'a> {

@@ -24,7 +24,7 @@ use crate::poa::{ObjectKey, PriorityModel};
 use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Source;
 use crate::rtcorba::policies::{
-    Overrides, effective_overrides, effective_policy, effective_time_out,
+    CallContext, Overrides, effective_overrides, effective_policy, effective_time_out,
 };
 use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, RebindMode, SetOverride};
 use crate::scope::Scope;
@@ -225,6 +225,15 @@ impl Object {
     #[must_use]
     pub fn with_timeout(&self, time_out: Duration) -> Self {
         self.with_overrides(self.inner.overrides.with_time_out(time_out))
+    }
+
+    /// Returns the same object with a service context that each request by it has, in place of the
+    /// one that it had. Peers that do not know the identifier ignore it.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "once for each reference")]
+    pub fn with_service_context(&self, id: u32, data: &[u8]) -> Self {
+        let data = data.into();
+        self.with_overrides(self.inner.overrides.with_context(CallContext { id, data }))
     }
 
     /// Returns the same object with other policies (`Object::_set_policy_overrides`). This
@@ -577,6 +586,11 @@ impl Object {
     #[inline]
     pub(crate) fn time_out(&self) -> u64 {
         effective_time_out(&self.inner.core, &self.inner.overrides)
+    }
+
+    /// The service context that requests by this reference have.
+    pub(crate) fn service_context(&self) -> Option<&CallContext> {
+        self.inner.overrides.context()
     }
 
     pub(crate) fn effective_overrides(&self) -> Overrides {

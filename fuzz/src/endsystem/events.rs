@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use chronorb::data::Any;
 use chronorb::prelude::*;
+use chronorb::quota::QuotaLimits;
 use chronorb_event_service::idl::chronorb_events::{
     OverflowPolicy, QueueQOS, QueuedProxyPushSupplier,
 };
@@ -29,6 +30,12 @@ use chronorb_rt::PiMutex;
 
 use super::{PATIENCE, orb};
 use crate::typed::Choices;
+
+/// The proxies of one kind.
+const FOUR: QuotaLimits = QuotaLimits {
+    total: 4,
+    per_origin: 4,
+};
 
 /// Connects clients with any arguments, pushes events, and lets time pass. Then a legitimate
 /// consumer gets what a legitimate supplier pushes, and nothing of the others is left.
@@ -78,8 +85,8 @@ impl World {
                 ..PeerPolicy::default()
             },
             limits: ChannelLimits {
-                consumers: 4,
-                suppliers: 4,
+                consumers: FOUR,
+                suppliers: FOUR,
                 ..ChannelLimits::default()
             },
             ..ChannelOptions::default()

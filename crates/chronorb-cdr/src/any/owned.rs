@@ -102,6 +102,15 @@ impl AnyBuf {
         self.type_code.as_view()
     }
 
+    /// The number of octets that the value has here.
+    ///
+    /// # Errors
+    /// The error of writing the value when this was made, as [`CdrError::OutOfMemory`].
+    pub fn octets(&self) -> Result<usize, CdrError> {
+        let content = self.content.as_ref().map_err(Clone::clone)?;
+        Ok(content.octets.len())
+    }
+
     /// Whether the value is a `T`, aliases aside.
     pub fn holds<T: Typed>(&self) -> bool {
         T::TYPE_CODE.equivalent(self.type_code())
@@ -202,8 +211,13 @@ impl Octets {
                 _ => Err(CdrError::WrongType),
             }
         })?;
+        let mut octets = Vec::new();
+        octets
+            .try_reserve_exact(n)
+            .map_err(|_| CdrError::OutOfMemory)?;
+        octets.extend_from_slice(frame.as_slice());
         Ok(Self {
-            octets: frame.as_slice().into(),
+            octets: octets.into(),
             traits,
         })
     }

@@ -12,6 +12,7 @@ use chronorb_event_service::{
     keep_order,
 };
 use chronorb_orb::outbox::OutboxLimits;
+use chronorb_orb::quota::QuotaLimits;
 use chronorb_orb::rtcorba::Priority;
 use chronorb_orb::{Orb, OrbConfig, SystemException};
 use chronorb_sched_service::idl::rtec_scheduler::{GetError, PriorityError, Scheduler};
@@ -124,13 +125,102 @@ struct OptionArguments {
           value_parser = value_parser!(u64).range(0..=86_400))]
     check_period: u64,
 
+    /// Let consumers be groups of objects, or objects that are reached by datagrams. Events to them
+    /// can reach hosts that have not asked for them.
+    #[arg(long)]
+    datagram_consumers: bool,
+
+    /// Refuse clients that want to destroy the channel.
+    #[arg(long)]
+    no_destroy: bool,
+
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// The limits of what clients can make the channel keep.
+#[derive(Args, Debug)]
+struct LimitArguments {
     /// The greatest number of consumers, connected or not.
-    #[arg(long, value_name = "N", default_value_t = 4096)]
-    max_consumers: usize,
+    #[arg(long, value_name = "N", default_value_t = 8192)]
+    max_consumers: u64,
+
+    /// The greatest number of consumers of one client [default: half of --max-consumers].
+    #[arg(long, value_name = "N")]
+    max_consumers_per_client: Option<u64>,
 
     /// The greatest number of suppliers, connected or not.
-    #[arg(long, value_name = "N", default_value_t = 4096)]
-    max_suppliers: usize,
+    #[arg(long, value_name = "N", default_value_t = 8192)]
+    max_suppliers: u64,
+
+    /// The greatest number of suppliers of one client [default: half of --max-suppliers].
+    #[arg(long, value_name = "N")]
+    max_suppliers_per_client: Option<u64>,
+
+    /// The greatest number of observers. One client has half of them.
+    #[arg(long, value_name = "N", default_value_t = 16,
+          value_parser = value_parser!(u64).range(0..=1024))]
+    max_observers: u64,
+
+    /// The greatest number of publications of all suppliers.
+    #[arg(long, value_name = "N", default_value_t = 1 << 16)]
+    max_publications: u64,
+
+    /// The greatest number of publications of one client [default: half of --max-publications].
+    #[arg(long, value_name = "N")]
+    max_publications_per_client: Option<u64>,
+
+    /// The greatest number of nodes (leaves, masks, groups, timers) of all subscriptions.
+    #[arg(long, value_name = "N", default_value_t = 1 << 16)]
+    max_nodes: u64,
+
+    /// The greatest number of nodes of the subscriptions of one client [default: half of
+    /// --max-nodes].
+    #[arg(long, value_name = "N")]
+    max_nodes_per_client: Option<u64>,
+
+    /// The greatest number of times that the timers of all subscriptions fire in a second.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    max_firings: u64,
+
+    /// The firings of the timers of one client in a second [default: half of --max-firings].
+    #[arg(long, value_name = "N")]
+    max_firings_per_client: Option<u64>,
+
+    /// The greatest number of octets of the events that wait for consumers. Beyond it events are
+    /// lost and counted.
+    #[arg(long, value_name = "OCTETS", default_value_t = 256 << 20)]
+    max_waiting: u64,
+
+    /// The octets of the events that wait for the consumers of one client [default: half of
+    /// --max-waiting].
+    #[arg(long, value_name = "OCTETS")]
+    max_waiting_per_client: Option<u64>,
+
+    /// The octets of the events that wait for one consumer.
+    #[arg(long, value_name = "OCTETS", default_value_t = 32 << 20)]
+    max_waiting_per_consumer: u64,
+}
+
+impl LimitArguments {
+    fn limits(&self) -> ChannelLimits {
+        let quota = |total: u64, per_client: Option<u64>| QuotaLimits {
+            total,
+            // The rest of an odd number belongs to any client.
+            per_origin: per_client.unwrap_or_else(|| total.div_ceil(2)),
+        };
+        ChannelLimits {
+            consumers: quota(self.max_consumers, self.max_consumers_per_client),
+            suppliers: quota(self.max_suppliers, self.max_suppliers_per_client),
+            observers: quota(self.max_observers, None),
+            all_publications: quota(self.max_publications, self.max_publications_per_client),
+            nodes: quota(self.max_nodes, self.max_nodes_per_client),
+            firings: quota(self.max_firings, self.max_firings_per_client),
+            octets: quota(self.max_waiting, self.max_waiting_per_client),
+            consumer_octets: self.max_waiting_per_consumer,
+            ..ChannelLimits::default()
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -234,12 +324,12 @@ impl OptionArguments {
                 },
                 ..PeerPolicy::default()
             },
+            datagram_consumers: self.datagram_consumers,
+            clients_destroy: !self.no_destroy,
             limits: ChannelLimits {
-                consumers: self.max_consumers,
-                suppliers: self.max_suppliers,
                 queue: self.max_queue as usize,
                 block: Duration::from_millis(self.max_block),
-                ..ChannelLimits::default()
+                ..self.limits.limits()
             },
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use chronorb_event_service::all_statistics;
 use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
 use chronorb_orb::OrbConfig;
 use chronorb_rt::visible;
@@ -16,6 +17,10 @@ pub(crate) struct StatsArguments {
     #[command(flatten)]
     channel: ChannelArguments,
 
+    /// The greatest number of clients to ask for.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max: usize,
+
     /// Print one JSON object instead of the tables.
     #[arg(long)]
     json: bool,
@@ -27,7 +32,7 @@ pub(super) fn run(arguments: &StatsArguments, config: OrbConfig) -> Result<(), E
     let failed = |exception| remote.failed("asking for the statistics", exception);
     let channel = MonitoredChannel::narrow(remote.channel.as_object()).map_err(failed)?;
     let channel = channel.ok_or(EventsError::NotMonitored)?;
-    let statistics = channel.statistics().map_err(failed)?;
+    let statistics = all_statistics(&channel, arguments.max).map_err(failed)?;
     if arguments.json {
         print_json(&as_json(&statistics))?;
     } else {
@@ -44,6 +49,7 @@ fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
         json!({
             "number": it.number,
             "subscription": it.subscription,
+            "answered": it.has_answered,
             "suspended": it.is_suspended,
             "gateway": it.is_gateway,
             "sets": it.sets,
@@ -72,6 +78,7 @@ fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
         "delivered": statistics.delivered,
         "lost": statistics.lost,
         "evicted": statistics.evicted,
+        "returned": statistics.returned,
         "observers": statistics.observers,
         "consumers": statistics.consumers.iter().map(consumer).collect::<Vec<_>>(),
         "suppliers": statistics.suppliers.iter().map(supplier).collect::<Vec<_>>(),
@@ -99,7 +106,13 @@ fn as_text(statistics: &ChannelStatisticsBuf) -> String {
             "" => "(not connected)".into(),
             subscription => visible(subscription),
         };
-        let state = if it.is_suspended { " (suspended)" } else { "" };
+        let state = if it.is_suspended {
+            " (suspended)"
+        } else if !it.has_answered && !it.subscription.is_empty() {
+            " (has not answered)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
             "{:>8} {:>12} {:>12} {:>8} {:>8} {:>8}  {subscription}{state}",
@@ -149,6 +162,7 @@ mod tests {
         let connected = ConsumerStatisticsBuf {
             number: 1,
             subscription: hidden.to_owned(),
+            has_answered: true,
             is_suspended: false,
             is_gateway: false,
             sets: 0,
@@ -166,6 +180,7 @@ mod tests {
             delivered: 0,
             lost: 0,
             evicted: 0,
+            returned: 0,
             observers: 0,
             consumers: vec![connected],
             suppliers: Vec::new(),

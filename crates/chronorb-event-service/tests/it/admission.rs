@@ -102,6 +102,9 @@ fn consume(
         is_gateway: false,
     };
     let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
+    if connected.is_ok() {
+        f.wait_until_reached(number);
+    }
     let consumer = TestConsumer {
         proxy,
         number,

@@ -15,6 +15,7 @@ mod peers;
 mod rings;
 mod scripts;
 mod statistics;
+mod strangers;
 mod support;
 mod timers;
 mod validation;

@@ -16,7 +16,7 @@ use chronorb_events::{Filter, write_entries};
 use chronorb_rt::PiMutex;
 
 use crate::support::{
-    Clients, Fixture, Record, connect_as, everywhere, leaf, ms, publish, publish_as,
+    Clients, Fixture, Record, all, connect_as, everywhere, leaf, ms, publish, publish_as,
 };
 
 /// The entries of an update as sources and types.
@@ -86,10 +86,15 @@ fn case_26_an_observer_is_told_the_present_state_at_once() {
 #[test]
 fn case_26_each_connection_and_disconnection_is_one_update() {
     everywhere(|f| {
+        // Each is told before the next change, which would take its place.
         let (watcher, _) = observe(&f);
+        watcher.consumers(1);
         let first = f.subscribe(&leaf((10, 20)));
+        watcher.consumers(2);
         let second = f.subscribe(&(leaf((10, 20)) | Filter::each(ms(5)) | leaf((9, 30))));
+        watcher.consumers(3);
         first.proxy.disconnect_push_supplier().unwrap();
+        watcher.consumers(4);
         second.proxy.disconnect_push_supplier().unwrap();
         let none = vec![(0, DISJUNCTION)];
         let both = vec![(2, DISJUNCTION), (9, 30), (10, 20)];
@@ -97,7 +102,9 @@ fn case_26_each_connection_and_disconnection_is_one_update() {
         let told = watcher.consumers(5);
         assert_eq!(told, [none.clone(), one, both.clone(), both, none]);
 
+        watcher.suppliers(1);
         let supplier = f.supplier(&[(1, 20)]);
+        watcher.suppliers(2);
         supplier.proxy.disconnect_push_consumer().unwrap();
         let told = watcher.suppliers(3);
         assert_eq!(told, [vec![], vec![(1, 20)], vec![]]);
@@ -117,6 +124,8 @@ fn case_26_negations_and_masks_are_told_as_any_event() {
 fn case_26_gateways_are_not_told() {
     everywhere(|f| {
         let (watcher, _) = observe(&f);
+        watcher.consumers(1);
+        watcher.suppliers(1);
         let (proxy, _) = f.proxy_supplier();
         let (_, gateway) = f.recorder();
         connect_as(&proxy, Some(&gateway), &write_entries(&leaf((1, 20))), true).unwrap();
@@ -175,6 +184,7 @@ fn case_26_a_hanging_observer_delays_nobody() {
     let observer = Observer::unchecked_narrow(&f.client.string_to_object(&observer).unwrap());
     f.channel.append_observer(Some(&observer)).unwrap();
     let (watcher, _) = observe(&f);
+    watcher.consumers(1);
 
     let consumer = f.subscribe(&leaf((1, 20)));
     let supplier = f.supplier(&[(1, 20)]);
@@ -189,7 +199,7 @@ fn case_26_a_hanging_observer_delays_nobody() {
 fn observers_are_bounded_and_those_that_do_not_exist_are_removed() {
     let options = ChannelOptions {
         limits: ChannelLimits {
-            observers: 1,
+            observers: all(1),
             ..ChannelLimits::default()
         },
         ..ChannelOptions::default()

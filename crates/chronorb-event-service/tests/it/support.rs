@@ -1,5 +1,7 @@
 //! A channel with suppliers and consumers, in one process or over TCP, in virtual time.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -10,6 +12,7 @@ use chronorb::data::{Any, AnyBuf};
 use chronorb::outbox::OutboxLimits;
 use chronorb::poa::{IdAssignment, Lifespan, ObjectId, Policy};
 use chronorb::prelude::*;
+use chronorb::quota::QuotaLimits;
 use chronorb::transport::multicast::MulticastOptions;
 use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
 use chronorb_event_service::idl::rtec_base::{
@@ -87,6 +90,14 @@ pub(crate) fn everywhere_by(test: impl Fn(Fixture, Rules)) {
                 );
             }
         }
+    }
+}
+
+/// The limits of a quota that one client may use up.
+pub(crate) fn all(total: u64) -> QuotaLimits {
+    QuotaLimits {
+        total,
+        per_origin: total,
     }
 }
 
@@ -198,6 +209,7 @@ impl Fixture {
             let (proxy, consumer) = (grouped.proxy().clone(), grouped.object().clone());
             self.grouped.lock().push(grouped);
             let number = self.service.statistics().consumers.last().unwrap().number;
+            self.wait_until_reached(number);
             return TestConsumer {
                 proxy,
                 number,
@@ -208,11 +220,21 @@ impl Fixture {
         let (proxy, number) = self.proxy_supplier();
         let (recorder, consumer) = self.recorder();
         connect(&proxy, Some(&consumer), &write_entries(filter)).unwrap();
+        self.wait_until_reached(number);
         TestConsumer {
             proxy,
             number,
             recorder,
             consumer,
+        }
+    }
+
+    /// Waits until a consumer has answered the channel, which holds its events until then.
+    pub(crate) fn wait_until_reached(&self, number: u64) {
+        let deadline = Deadline::after(LONG);
+        while !self.state_of(number).is_some_and(|it| it.has_answered) {
+            assert!(!deadline.has_passed(), "a consumer has not answered");
+            thread::yield_now();
         }
     }
 
@@ -604,4 +626,49 @@ pub(crate) fn leaf((source, event_type): (i32, i32)) -> Filter {
 /// A conjunction of leaves.
 pub(crate) fn conjunction<const N: usize>(events: [(i32, i32); N]) -> Filter {
     Filter::Conjunction(events.map(leaf).into())
+}
+
+/// The end of a connection of the channel to a consumer that knows GIOP 1.2 alone.
+pub(crate) struct RawConsumer(TcpStream);
+
+impl RawConsumer {
+    /// Accepts the connection of the channel.
+    pub(crate) fn accept(listener: &TcpListener) -> Self {
+        Self(listener.accept().expect("the channel connects").0)
+    }
+
+    /// Reads a message.
+    pub(crate) fn read(&mut self) -> Vec<u8> {
+        let mut message = vec![0; 12];
+        self.0.read_exact(&mut message).expect("a header");
+        let size = message[8..].try_into().map(u32::from_ne_bytes);
+        let mut rest = vec![0; size.expect("four octets") as usize];
+        self.0.read_exact(&mut rest).expect("a body");
+        message.extend(rest);
+        message
+    }
+
+    /// Reads the question of the channel, and denies that the consumer is an object of another one.
+    pub(crate) fn answer(&mut self) {
+        let question = self.read();
+        let is_question = question.windows(6).any(|octets| octets == b"_is_a\0");
+        assert!(is_question, "it asks before it pushes");
+        // A reply of 13 octets: the id, no exception, no contexts, and the result.
+        let mut reply = question[..6].to_vec();
+        reply.extend([question[6] & 1, 1]);
+        reply.extend(13_u32.to_ne_bytes());
+        reply.extend(&question[12..16]);
+        reply.extend([0; 9]);
+        self.0.write_all(&reply).expect("the channel reads");
+    }
+
+    /// Answers that the object of a locate request is here.
+    pub(crate) fn answer_locate(&mut self, question: &[u8]) {
+        let mut reply = question[..7].to_vec();
+        reply.push(4);
+        reply.extend(8_u32.to_ne_bytes());
+        reply.extend(&question[12..16]);
+        reply.extend(1_u32.to_ne_bytes());
+        self.0.write_all(&reply).expect("the channel reads");
+    }
 }

@@ -7,7 +7,7 @@ use chronorb_event_service::idl::rtec_event_channel_admin::{
 use chronorb_event_service::{ChannelLimits, ChannelOptions, Notation};
 use chronorb_events::{Entry, Filter, write_entries};
 
-use crate::support::{Clients, Fixture, connect, everywhere, publish};
+use crate::support::{Clients, Fixture, all, connect, everywhere, publish};
 
 const CONJUNCTION: i32 = 8;
 const DISJUNCTION: i32 = 9;
@@ -196,8 +196,8 @@ fn proxies_are_bounded_and_give_their_room_back() {
     for clients in [Clients::Collocated, Clients::Remote] {
         let options = ChannelOptions {
             limits: ChannelLimits {
-                consumers: 2,
-                suppliers: 1,
+                consumers: all(2),
+                suppliers: all(1),
                 ..ChannelLimits::default()
             },
             ..ChannelOptions::default()

@@ -1,13 +1,12 @@
 //! The form of events on the wire, which TAO's programs expect.
 
-use std::io::Read;
 use std::net::TcpListener;
 
 use chronorb_event_service::ChannelOptions;
 use chronorb_event_service::idl::rtec_event_comm::PushConsumer;
 use chronorb_events::{Filter, write_entries};
 
-use crate::support::{Clients, Fixture, connect, data, event};
+use crate::support::{Clients, Fixture, RawConsumer, connect, data, event};
 
 /// Pushes an event of source 7 and type 20 with a payload, and returns the request that the channel
 /// sends to its consumer.
@@ -28,14 +27,9 @@ fn request(payload: &[u8]) -> Vec<u8> {
     supplier.proxy.push(&[one]).unwrap();
     f.expect(1);
 
-    let (mut stream, _) = listener.accept().unwrap();
-    let mut message = vec![0; 12];
-    stream.read_exact(&mut message).unwrap();
-    let size = message[8..].try_into().map(u32::from_ne_bytes).unwrap();
-    let mut rest = vec![0; size as usize];
-    stream.read_exact(&mut rest).unwrap();
-    message.extend(rest);
-    message
+    let mut consumer = RawConsumer::accept(&listener);
+    consumer.answer();
+    consumer.read()
 }
 
 #[test]

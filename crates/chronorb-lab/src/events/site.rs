@@ -9,6 +9,7 @@ use chronorb::data::Any;
 use chronorb::outbox::{OutboxLimits, OutboxOverflow};
 use chronorb::poa::Poa;
 use chronorb::prelude::*;
+use chronorb_event_service::all_statistics;
 use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
 use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
@@ -312,7 +313,7 @@ impl Client {
 
     /// Returns the state of the channel.
     pub(super) fn statistics(&self) -> Result<ChannelStatisticsBuf, LabError> {
-        self.channel.statistics().map_err(calling)
+        all_statistics(&self.channel, usize::MAX).map_err(calling)
     }
 
     /// Waits until the channel has taken so many events.

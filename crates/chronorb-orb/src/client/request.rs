@@ -197,6 +197,9 @@ fn write_header(
     if let Some(data) = &scheduling {
         add(contexts::SCHEDULING, data);
     }
+    if let Some(context) = binding.target.service_context() {
+        add(context.id, &context.data);
+    }
     let header = RequestHeader {
         request_id,
         response: binding.response(operation),
@@ -537,8 +540,9 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// The most contexts of a request: code sets, three announcements, priority, end times, constraint.
-const MAX_CONTEXTS: usize = 7;
+/// The most contexts of a request: code sets, three announcements, priority, end times, constraint,
+/// that of the reference.
+const MAX_CONTEXTS: usize = 8;
 /// The most operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
 /// Operations of one binding for which memory is allocated from the start.

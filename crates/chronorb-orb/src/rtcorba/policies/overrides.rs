@@ -1,5 +1,6 @@
 //! The policies that are set at one level.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -33,6 +34,15 @@ pub(crate) struct Overrides {
     pub(super) bidirectional: Option<BidirectionalMode>,
     /// Boxed, because every reference has the place for it.
     pub(super) failover: Option<Box<FailoverPolicy>>,
+    /// A service context of all requests. No policy: only references have one.
+    context: Option<Arc<CallContext>>,
+}
+
+/// A service context that requests by a reference have.
+#[derive(Debug)]
+pub(crate) struct CallContext {
+    pub(crate) id: u32,
+    pub(crate) data: Box<[u8]>,
 }
 
 impl Overrides {
@@ -138,6 +148,17 @@ impl Overrides {
             time_out: Some(time_out),
             ..self.clone()
         }
+    }
+
+    pub(crate) fn with_context(&self, context: CallContext) -> Self {
+        Self {
+            context: Some(Arc::new(context)),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn context(&self) -> Option<&CallContext> {
+        self.context.as_deref()
     }
 
     pub(crate) fn time_out(&self) -> Option<Duration> {

@@ -1,0 +1,52 @@
+//! The records of consumers.
+
+use std::sync::Arc;
+
+use chronorb::quota::Charge;
+use chronorb_channel::Subscription;
+
+use crate::admission::ConsumerLoad;
+use crate::event::Body;
+use crate::face::PushTarget;
+use crate::fan_out::FanOutPlace;
+use crate::options::QueueOptions;
+use crate::remote::OctetShare;
+use crate::supplier::Leaves;
+
+/// A consumer's proxy, connected or not.
+pub(crate) struct ConsumerRecord {
+    /// Its place among the consumers, for the client that obtained it.
+    pub(crate) _place: Charge,
+    /// The octets of the events that wait for it.
+    pub(crate) octets: Arc<OctetShare>,
+    /// The time at which it was made, in nanoseconds of the channel's clock.
+    pub(crate) made: u64,
+    /// The queue that it has stated.
+    pub(crate) queue: Option<ConsumerQueue>,
+    /// The object that takes its events.
+    pub(crate) fan_out: Option<FanOutPlace>,
+    /// The time that was missing for its last connection, as text.
+    pub(crate) shortfall: String,
+    pub(crate) connection: Option<ConsumerConnection>,
+}
+
+/// The queue that a consumer states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConsumerQueue {
+    pub(crate) options: QueueOptions,
+    pub(crate) tells_losses: bool,
+}
+
+/// A connected consumer.
+pub(crate) struct ConsumerConnection {
+    pub(crate) subscription: Subscription<Body>,
+    pub(crate) consumer: Arc<PushTarget>,
+    /// The subscription as text, cut to a length that answers bear.
+    pub(crate) filter: String,
+    /// The sources and types that it reacts to.
+    pub(crate) leaves: Leaves,
+    pub(crate) is_gateway: bool,
+    pub(crate) load: Option<ConsumerLoad>,
+    /// The nodes and timers of its subscription.
+    pub(crate) _uses: [Charge; 2],
+}

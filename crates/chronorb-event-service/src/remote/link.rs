@@ -1,0 +1,230 @@
+//! The way by which the events of one trail leave the service.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chronorb::Object;
+use chronorb::outbox::Outbox;
+use chronorb_channel::Allowance;
+use chronorb_events::Event;
+use chronorb_rt::PiMutex;
+
+use super::share::OctetShare;
+use super::trail::Trail;
+
+/// The way by which the events of one trail leave the service.
+pub(super) struct Link<B> {
+    pub(super) trail: Trail,
+    state: PiMutex<LinkState<B>>,
+    /// Locked while what was held is sent.
+    settling: PiMutex<()>,
+}
+
+enum LinkState<B> {
+    /// The consumer is to answer first.
+    Held(Held<B>),
+    Open(Way),
+    /// The consumer has ended.
+    Ended,
+}
+
+/// An open way to a consumer.
+#[derive(Clone)]
+pub(super) enum Way {
+    /// By calls of this reference.
+    Calls(Object),
+    Outbox(Arc<Outbox>),
+}
+
+/// The sets that wait until the consumer answers, in their order.
+struct Held<B> {
+    sets: VecDeque<Box<[Event<B>]>>,
+    /// Whether a thread is sending them.
+    is_settling: bool,
+}
+
+impl<B> Default for Held<B> {
+    fn default() -> Self {
+        Self {
+            sets: VecDeque::new(),
+            is_settling: false,
+        }
+    }
+}
+
+/// The next step with a set.
+pub(super) enum Passage {
+    /// The set is to be sent.
+    Send(Way),
+    /// The set is held, and this number of events was lost.
+    Held(u64),
+}
+
+impl<B: Clone> Link<B> {
+    /// A link that holds its events.
+    pub(super) fn held(trail: Trail) -> Self {
+        Self {
+            trail,
+            state: PiMutex::new(LinkState::Held(Held::default())),
+            settling: PiMutex::new(()),
+        }
+    }
+
+    pub(super) fn open(way: Way) -> Self {
+        Self {
+            trail: Trail::default(),
+            state: PiMutex::new(LinkState::Open(way)),
+            settling: PiMutex::new(()),
+        }
+    }
+
+    pub(super) fn way(&self) -> Option<Way> {
+        match &*self.state.lock() {
+            LinkState::Open(way) => Some(way.clone()),
+            LinkState::Held(_) | LinkState::Ended => None,
+        }
+    }
+
+    pub(super) fn outbox(&self) -> Option<Arc<Outbox>> {
+        match &*self.state.lock() {
+            LinkState::Open(Way::Outbox(outbox)) => Some(outbox.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        matches!(*self.state.lock(), LinkState::Held(_))
+    }
+
+    /// Returns the way of a set, or holds it. A supplier that `may_wait` does so while what was held
+    /// before is sent.
+    pub(super) fn pass(&self, set: &[Event<B>], share: &Share<'_, B>, may_wait: bool) -> Passage {
+        let mut state = self.state.lock();
+        match &mut *state {
+            LinkState::Open(way) => Passage::Send(way.clone()),
+            LinkState::Held(held) => {
+                let is_settling = held.is_settling;
+                let lost = held.add(set, share);
+                drop(state);
+                if is_settling && may_wait {
+                    drop(self.settling.lock());
+                }
+                Passage::Held(lost)
+            }
+            LinkState::Ended => Passage::Held(set.len() as u64),
+        }
+    }
+
+    /// Holds events from now on, the set before others.
+    pub(super) fn hold(&self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {
+        let mut state = self.state.lock();
+        if let LinkState::Open(_) = &*state {
+            *state = LinkState::Held(Held::default());
+        }
+        match &mut *state {
+            LinkState::Held(held) if !set.is_empty() => held.add(set, share),
+            _ => 0,
+        }
+    }
+
+    /// Holds events from now on, if this outbox is the present one. Returns whether it is.
+    pub(super) fn hold_after(&self, outbox: &Arc<Outbox>) -> bool {
+        let mut state = self.state.lock();
+        let is_present = matches!(&*state, LinkState::Open(Way::Outbox(present)) if Arc::ptr_eq(present, outbox));
+        if is_present {
+            *state = LinkState::Held(Held::default());
+        }
+        is_present
+    }
+
+    /// Sends what is held by a way, and opens it. `send` returns whether the way is still good;
+    /// otherwise the rest is held.
+    pub(super) fn settle(
+        &self,
+        way: Way,
+        share: &Share<'_, B>,
+        send: impl Fn(&Way, &[Event<B>]) -> bool,
+    ) -> bool {
+        let _settling = self.settling.lock();
+        loop {
+            let mut state = self.state.lock();
+            let LinkState::Held(held) = &mut *state else {
+                return true;
+            };
+            let Some(set) = held.take(share) else {
+                *state = LinkState::Open(way);
+                return true;
+            };
+            held.is_settling = true;
+            drop(state);
+            if !send(&way, &set) {
+                if let LinkState::Held(held) = &mut *self.state.lock() {
+                    held.is_settling = false;
+                }
+                return false;
+            }
+        }
+    }
+
+    /// The number of events that are held.
+    pub(super) fn held_events(&self) -> usize {
+        match &*self.state.lock() {
+            LinkState::Held(held) => held.sets.iter().map(|set| set.len()).sum(),
+            LinkState::Open(_) | LinkState::Ended => 0,
+        }
+    }
+
+    /// Ends the link. Returns the sets that were held, whose octets are given back.
+    pub(super) fn end(&self, share: &Share<'_, B>) -> VecDeque<Box<[Event<B>]>> {
+        match std::mem::replace(&mut *self.state.lock(), LinkState::Ended) {
+            LinkState::Held(held) => {
+                let octets = held.sets.iter().map(|set| share.octets_of(set)).sum();
+                share.octets.give_back(octets);
+                held.sets
+            }
+            LinkState::Open(_) | LinkState::Ended => VecDeque::new(),
+        }
+    }
+}
+
+/// The octets that the events of a consumer use.
+pub(super) struct Share<'s, B> {
+    pub(super) octets: &'s OctetShare,
+    /// The octets of a body.
+    pub(super) size: fn(&B) -> usize,
+}
+
+impl<B> Share<'_, B> {
+    fn octets_of(&self, set: &[Event<B>]) -> usize {
+        let each = set
+            .iter()
+            .map(|event| size_of::<Event<B>>() + (self.size)(&event.body));
+        each.sum()
+    }
+}
+
+impl<B: Clone> Held<B> {
+    /// Adds a set, in place of the oldest ones if there is no room. Returns the number of events
+    /// that were lost.
+    fn add(&mut self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {
+        let octets = share.octets_of(set);
+        let mut lost = 0;
+        while self.sets.len() >= MOST_HELD || !share.octets.take(octets) {
+            match self.take(share) {
+                Some(oldest) => lost += oldest.len() as u64,
+                None => return lost + set.len() as u64,
+            }
+        }
+        self.sets.push_back(set.into());
+        lost
+    }
+
+    fn take(&mut self, share: &Share<'_, B>) -> Option<Box<[Event<B>]>> {
+        let set = self.sets.pop_front()?;
+        share.octets.give_back(share.octets_of(&set));
+        Some(set)
+    }
+}
+
+/// The most sets that wait for an answer of their consumer.
+const MOST_HELD: usize = 4096;
