@@ -54,38 +54,94 @@ impl AnalysisError {
 
 /// A bound of the steps of one analysis, so that its time is bounded for any input.
 #[derive(Debug)]
-pub(crate) struct Steps(u64);
+pub(crate) struct Steps {
+    /// The rest of the bound. Beyond it a part of the analysis may be left out.
+    left: u64,
+    granted: StepGrant,
+}
+
+/// The steps that a caller grants to several analyses. Beyond them there is no result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum StepGrant {
+    Left(u64),
+    UsedUp,
+}
+
+impl StepGrant {
+    /// More steps than any analysis takes.
+    pub(crate) const ALL: Self = Self::Left(u64::MAX);
+
+    fn take(&mut self, steps: u64) -> Result<(), AnalysisError> {
+        let left = match *self {
+            Self::Left(left) => left.checked_sub(steps),
+            Self::UsedUp => None,
+        };
+        *self = left.map_or(Self::UsedUp, Self::Left);
+        self.check()
+    }
+
+    /// Fails if an analysis needed more.
+    pub(crate) const fn check(self) -> Result<(), AnalysisError> {
+        match self {
+            Self::Left(_) => Ok(()),
+            Self::UsedUp => Err(AnalysisError::TooComplex),
+        }
+    }
+}
 
 impl Steps {
     /// Creates the bound for an analysis of this many tasks, in terms of sums.
     pub(crate) const fn new(tasks: usize) -> Self {
-        Self((tasks as u64 + 1) << 17)
+        Self::of(tasks, StepGrant::ALL)
+    }
+
+    /// Creates the bound as [`new`](Self::new), of what the caller grants.
+    pub(crate) const fn of(tasks: usize, granted: StepGrant) -> Self {
+        Self {
+            left: (tasks as u64 + 1) << 17,
+            granted,
+        }
+    }
+
+    /// Returns the rest of what the caller grants.
+    pub(crate) const fn granted(&self) -> StepGrant {
+        self.granted
+    }
+
+    /// Takes steps of what the caller grants only, for work beside the sums.
+    pub(crate) fn visit(&mut self, terms: usize) -> Result<(), AnalysisError> {
+        self.granted.take(terms as u64)
     }
 
     /// Takes as many steps as a sum has terms.
     pub(crate) fn take(&mut self, terms: usize) -> Result<(), AnalysisError> {
-        let left = self.0.checked_sub(terms.max(1) as u64);
-        self.0 = left.ok_or(AnalysisError::TooComplex)?;
-        Ok(())
+        let terms = terms.max(1) as u64;
+        let left = self.left.checked_sub(terms);
+        self.left = left.ok_or(AnalysisError::TooComplex)?;
+        self.granted.take(terms)
     }
 
     /// Runs a part of the analysis with at most a fraction of the steps that are left.
     pub(crate) fn part<T>(&mut self, fraction: u64, run: impl FnOnce(&mut Self) -> T) -> T {
-        let share = self.0 / fraction.max(1);
-        let mut part = Self(share);
+        let share = self.left / fraction.max(1);
+        let mut part = Self {
+            left: share,
+            granted: self.granted,
+        };
         let result = run(&mut part);
-        self.0 -= share - part.0;
+        self.left -= share - part.left;
+        self.granted = part.granted;
         result
     }
 
     /// Whether less than a fraction of what `first` has is left.
     pub(crate) const fn is_below(&self, first: &Self, fraction: u64) -> bool {
-        self.0 < first.0 / fraction
+        self.left < first.left / fraction
     }
 
     /// Fails at once if there are not enough steps for as many sums.
     pub(crate) fn reserve(&self, sums: u64, terms: usize) -> Result<(), AnalysisError> {
-        if sums.saturating_mul(terms.max(1) as u64) > self.0 {
+        if sums.saturating_mul(terms.max(1) as u64) > self.left {
             return Err(AnalysisError::TooComplex);
         }
         Ok(())

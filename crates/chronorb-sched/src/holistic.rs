@@ -15,6 +15,14 @@
 //! first without preemption holds as well, and the shorter one counts. Both only grow with the
 //! jitters.
 //!
+//! # One response for a level
+//! A transaction of one step, without jitter and order, on a processor that preempts, has the least
+//! time w that is its execution and the work of all others of at least its priority in w. If w is
+//! at most its period, it is also the work of all of them, itself among them. So w is the same for
+//! all such transactions of one priority and blocking whose period is at least w, and is computed
+//! once. A bound by [`after_release`](Analysis::after_release) is none for them: it counts at least
+//! as much of others.
+//!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
 //! analysis continues until all responses are stable. A response that has no bound, or for which
@@ -23,8 +31,9 @@
 mod admission;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use crate::error::{AnalysisError, Steps};
+use crate::error::{AnalysisError, StepGrant, Steps};
 use crate::ordered::OrderedLevel;
 use crate::rta::{Preemption, Response, response_of};
 use crate::task::{Load, Task, Time, validate};
@@ -69,7 +78,8 @@ pub fn analyse_transactions(
     resources: &[Resource],
     transactions: &[Transaction],
 ) -> Result<HolisticAnalysis, AnalysisError> {
-    analyse(resources, transactions, OwnSteps::Counted)
+    let mut granted = StepGrant::ALL;
+    analyse(resources, transactions, OwnSteps::Counted, &mut granted)
 }
 
 /// Analyses transactions as [`analyse_transactions`] does, and also counts that the steps of a
@@ -98,7 +108,8 @@ pub fn analyse_sequences(
     resources: &[Resource],
     transactions: &[Transaction],
 ) -> Result<HolisticAnalysis, AnalysisError> {
-    analyse(resources, transactions, OwnSteps::LeftOut)
+    let mut granted = StepGrant::ALL;
+    analyse(resources, transactions, OwnSteps::LeftOut, &mut granted)
 }
 
 /// Returns the transaction and the step that [`analyse_sequences`] finds to be late first, or
@@ -146,12 +157,17 @@ fn analyse(
     resources: &[Resource],
     transactions: &[Transaction],
     own: OwnSteps,
+    granted: &mut StepGrant,
 ) -> Result<HolisticAnalysis, AnalysisError> {
     let mut analysis = Analysis::new(resources, transactions, own)?;
-    let late = analysis.run_on_time()?;
-    if late.is_some() {
+    analysis.granted = *granted;
+    let late = analysis.run_on_time();
+    if let Ok(Some(_)) = late {
         analysis.run_late();
     }
+    *granted = analysis.granted;
+    let late = late?;
+    granted.check()?;
     Ok(HolisticAnalysis {
         schedulable: late.is_none(),
         responses: analysis.responses(),
@@ -174,6 +190,21 @@ struct Analysis<'a> {
     owners: Vec<Vec<(usize, usize)>>,
     states: Vec<Vec<StepState>>,
     rounds: u64,
+    /// The steps that the caller grants.
+    granted: StepGrant,
+}
+
+/// The responses of a round that transactions of one step share, by their resource, priority and
+/// blocking.
+type LevelResponses = HashMap<(usize, u32, Time), Response>;
+
+/// The steps of a round in which one is late.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LateRound {
+    /// All of them are computed.
+    Completed,
+    /// Those after the late one are not.
+    Ended,
 }
 
 /// A step among the steps of all transactions.
@@ -222,6 +253,7 @@ impl<'a> Analysis<'a> {
             owners: vec![Vec::new(); resources.len()],
             states: Vec::with_capacity(transactions.len()),
             rounds: 0,
+            granted: StepGrant::ALL,
             resources,
             transactions,
         };
@@ -300,22 +332,41 @@ impl<'a> Analysis<'a> {
     /// Returns that step.
     fn run_on_time(&mut self) -> Result<Option<(usize, usize)>, AnalysisError> {
         let all: Vec<_> = self.steps().collect();
-        self.run_steps(&all)
+        self.run_steps(&all, LateRound::Completed)
     }
 
     /// Runs rounds of some steps, on which no others depend, as [`run_on_time`](Self::run_on_time).
     fn run_steps(
         &mut self,
         steps: &[(usize, usize)],
+        late_round: LateRound,
     ) -> Result<Option<(usize, usize)>, AnalysisError> {
-        let mut budget = Steps::new(self.step_count());
+        let mut budget = Steps::of(self.step_count(), self.granted);
+        let late = self.run_rounds(steps, late_round, &mut budget);
+        self.granted = budget.granted();
+        // Some parts of an analysis go on without those that took too many steps.
+        self.granted.check()?;
+        late
+    }
+
+    fn run_rounds(
+        &mut self,
+        steps: &[(usize, usize)],
+        late_round: LateRound,
+        budget: &mut Steps,
+    ) -> Result<Option<(usize, usize)>, AnalysisError> {
         loop {
             let mut late = None;
+            let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(steps.len());
+            budget.visit(steps.len())?;
             for it in steps {
-                let response = self.response(*it, &mut budget)?;
+                let response = self.response(*it, &mut levels, budget)?;
                 if late.is_none() && !response.meets(self.deadline_of(*it)) {
                     late = Some(*it);
+                    if late_round == LateRound::Ended {
+                        return Ok(late);
+                    }
                 }
                 responses.push(response);
             }
@@ -327,15 +378,20 @@ impl<'a> Analysis<'a> {
     }
 
     /// Runs rounds until nothing changes. What exceeds 64 bits, the bound of steps or [`LONGEST`]
-    /// is unbounded.
+    /// is unbounded. There is no result if what the caller grants is used up.
     fn run_late(&mut self) {
         let first = Steps::new(self.step_count());
-        let mut budget = Steps::new(self.step_count());
+        let mut budget = Steps::of(self.step_count(), self.granted);
         let all: Vec<_> = self.steps().collect();
         loop {
+            let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(all.len());
             for it in all.iter().copied() {
-                let response = budget.part(8, |part| self.response(it, part));
+                let response = budget.part(8, |part| self.response(it, &mut levels, part));
+                self.granted = budget.granted();
+                if self.granted.check().is_err() {
+                    return;
+                }
                 let period = self.transactions[it.0].period;
                 let longest = self.deadline_of(it).max(period).saturating_mul(LONGEST);
                 let response = response.ok().filter(|response| response.meets(longest));
@@ -390,6 +446,41 @@ impl<'a> Analysis<'a> {
     fn response(
         &self,
         (transaction, step): (usize, usize),
+        levels: &mut LevelResponses,
+        budget: &mut Steps,
+    ) -> Result<Response, AnalysisError> {
+        let state = &self.states[transaction][step];
+        if state.response == Response::Unbounded {
+            return Ok(Response::Unbounded);
+        }
+        let (resource, number) = state.position;
+        let task = &self.tasks[resource][number];
+        let is_alone = self.states[transaction].len() == 1
+            && self.resources[resource].preemption == Preemption::Preemptive
+            && self.transactions[transaction].steps[step].order.is_none()
+            && task.jitter == 0;
+        let level = (resource, task.priority, task.blocking);
+        // An unbounded response is unbounded for the whole level.
+        let is_shared = |response: &Response| {
+            let time = response.time();
+            is_alone && time.is_none_or(|time| time <= task.period)
+        };
+        if let Some(response) = levels.get(&level).copied().filter(is_shared) {
+            return Ok(response);
+        }
+        budget.visit(self.tasks[resource].len())?;
+        let response = self.own_response((transaction, step), is_alone, budget)?;
+        if is_shared(&response) {
+            levels.insert(level, response);
+        }
+        Ok(response)
+    }
+
+    /// Computes the response of a step, which is perhaps the only one of its transaction.
+    fn own_response(
+        &self,
+        (transaction, step): (usize, usize),
+        is_alone: bool,
         budget: &mut Steps,
     ) -> Result<Response, AnalysisError> {
         let state = &self.states[transaction][step];
@@ -400,9 +491,7 @@ impl<'a> Analysis<'a> {
             let delays = task.priority >= tasks[number].priority;
             delays && other.delay == Response::Unbounded
         };
-        if state.response == Response::Unbounded
-            || tasks.iter().zip(&self.owners[resource]).any(is_unbounded)
-        {
+        if tasks.iter().zip(&self.owners[resource]).any(is_unbounded) {
             return Ok(Response::Unbounded);
         }
         let preemption = self.resources[resource].preemption;
@@ -410,6 +499,9 @@ impl<'a> Analysis<'a> {
         let Response::Bounded(mut time) = plain else {
             return Ok(Response::Unbounded);
         };
+        if is_alone {
+            return Ok(plain);
+        }
         if self.own == OwnSteps::LeftOut
             && let Some(shorter) = self.after_release(state, preemption, time, budget)?
         {

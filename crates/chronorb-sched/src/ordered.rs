@@ -17,7 +17,7 @@ use crate::edf_responses::{jobs_until, next_deadline};
 use crate::error::{AnalysisError, Steps};
 use crate::rta::busy_period;
 use crate::task::{Load, Task, Time};
-use crate::utilisation::compare_loads;
+use crate::utilisation::compare_within;
 
 /// A level of a processor with the work that preempts it.
 pub(crate) struct OrderedLevel<'a> {
@@ -43,7 +43,7 @@ impl OrderedLevel<'_> {
     ) -> Result<Option<Time>, AnalysisError> {
         let level = self.tasks.iter().map(Task::load);
         let loads: Vec<_> = level.chain(self.above.iter().copied()).collect();
-        if compare_loads(loads.iter().copied()) != Ordering::Less {
+        if compare_within(loads.iter().copied(), steps)? != Ordering::Less {
             return Ok(None);
         }
         let own = &self.tasks[task];

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use crate::error::{AnalysisError, Steps};
 use crate::task::{Load, Task, Time, hyperperiod, validate};
-use crate::utilisation::compare_loads;
+use crate::utilisation::compare_within;
 
 /// The effect of more urgent work on a job that has begun.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -139,7 +139,7 @@ pub(crate) fn worst(
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
     let all = || above.iter().copied().chain([own]);
-    let jobs = match compare_loads(all()) {
+    let jobs = match compare_within(all(), steps)? {
         Ordering::Greater => return Ok(Response::Unbounded),
         // The busy period may have no end, but repeats itself with the hyperperiod.
         Ordering::Equal => hyperperiod(all().map(|load| load.period))? / own.period,
@@ -191,7 +191,7 @@ pub(crate) fn busy_period(
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
     let is_delayed = blocking > 0 || loads.iter().any(|load| load.jitter > 0);
-    match compare_loads(loads.iter().copied()) {
+    match compare_within(loads.iter().copied(), steps)? {
         Ordering::Greater => return Ok(Response::Unbounded),
         Ordering::Equal if is_delayed => return Ok(Response::Unbounded),
         Ordering::Equal | Ordering::Less => {}

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use crate::error::{AnalysisError, Steps};
 use crate::exact::Natural;
 use crate::task::{BILLION, Load, Task, Time};
 
@@ -25,6 +26,26 @@ pub(crate) fn compare_loads(loads: impl Iterator<Item = Load> + Clone) -> Orderi
         bounds.add(load);
     }
     bounds.compare().unwrap_or_else(|| compare_exactly(loads))
+}
+
+/// Compares as [`compare_loads`], and counts the steps.
+pub(crate) fn compare_within(
+    loads: impl Iterator<Item = Load> + Clone,
+    steps: &mut Steps,
+) -> Result<Ordering, AnalysisError> {
+    let mut bounds = Bounds::default();
+    let mut count = 0_usize;
+    for load in loads.clone() {
+        bounds.add(load);
+        count += 1;
+    }
+    steps.visit(count)?;
+    if let Some(ordering) = bounds.compare() {
+        return Ok(ordering);
+    }
+    // The numbers have as many words as there are loads.
+    steps.visit(count.saturating_mul(count))?;
+    Ok(compare_exactly(loads))
 }
 
 /// Returns the length of the longest prefix that needs at most a processor.

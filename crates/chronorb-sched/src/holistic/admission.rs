@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::{Analysis, OwnSteps, analyse_sequences};
-use crate::error::AnalysisError;
+use super::{Analysis, LateRound, OwnSteps, analyse};
+use crate::error::{AnalysisError, StepGrant};
 use crate::rta::{Preemption, Response};
 use crate::sensitivity::MILLION;
 use crate::task::Time;
@@ -127,13 +127,59 @@ impl AdmissionControl {
         resources: Vec<Resource>,
         running: Vec<Transaction>,
     ) -> Result<Self, AdmissionError> {
-        let none = Analysis::of(
+        Self::with_granted(resources, running, StepGrant::ALL)
+    }
+
+    /// Creates the control of transactions that run, with a bound of the work of this call and all
+    /// later ones together: the terms of the sums that they compute. Within the bound all results
+    /// are those without it.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new). If the bound is used up, this and all later calls fail with
+    /// [`AnalysisError::TooComplex`], and nothing changes but by [`release`](Self::release).
+    ///
+    /// # Example
+    /// ```
+    /// use chronorb_sched::*;
+    ///
+    /// let task = |cost| Transaction::new(100, vec![Step::new(0, cost, 1)]);
+    /// let mut control = AdmissionControl::bounded(vec![Resource::default()], vec![task(30)], 50)?;
+    /// control.admit(&[task(20)])?;
+    /// assert!(control.steps_left() < 50);
+    /// // A shortfall needs more.
+    /// let outcome = control.admit(&[task(60)]);
+    /// assert_eq!(outcome, Err(AnalysisError::TooComplex.into()));
+    /// # Ok::<(), AdmissionError>(())
+    /// ```
+    pub fn bounded(
+        resources: Vec<Resource>,
+        running: Vec<Transaction>,
+        steps: u64,
+    ) -> Result<Self, AdmissionError> {
+        Self::with_granted(resources, running, StepGrant::Left(steps))
+    }
+
+    /// Returns the rest of the bound of its work; zero if it is used up.
+    pub fn steps_left(&self) -> u64 {
+        match self.analysis.granted {
+            StepGrant::Left(steps) => steps,
+            StepGrant::UsedUp => 0,
+        }
+    }
+
+    fn with_granted(
+        resources: Vec<Resource>,
+        running: Vec<Transaction>,
+        granted: StepGrant,
+    ) -> Result<Self, AdmissionError> {
+        let mut none = Analysis::of(
             Cow::Owned(resources),
             Cow::Owned(Vec::new()),
             OwnSteps::LeftOut,
-        );
+        )?;
+        none.granted = granted;
         let mut control = Self {
-            analysis: none?,
+            analysis: none,
             running: 0,
             sessions: Vec::new(),
             next: 0,
@@ -208,8 +254,11 @@ impl AdmissionControl {
         self.release(session);
         let outcome = self.admit(transactions);
         if outcome.is_err() {
-            // It fitted before, so it fits again.
-            self.add(&before)?;
+            // It fitted before, so it fits again. The caller did not ask for that.
+            let granted = std::mem::replace(&mut self.analysis.granted, StepGrant::ALL);
+            let added = self.add(&before);
+            self.analysis.granted = granted;
+            added?;
             self.sessions.push((session, before.len()));
         } else if let Some((id, _)) = self.sessions.last_mut() {
             *id = session;
@@ -252,6 +301,11 @@ impl AdmissionControl {
 
     /// Adds transactions, if all deadlines are met with them. Returns whether they are.
     fn add(&mut self, session: &[Transaction]) -> Result<bool, AnalysisError> {
+        self.try_with(session, Trial::Kept)
+    }
+
+    /// Returns whether all deadlines are met with further transactions.
+    fn try_with(&mut self, session: &[Transaction], trial: Trial) -> Result<bool, AnalysisError> {
         let analysis = &mut self.analysis;
         let first = analysis.transactions.len();
         analysis.transactions.to_mut().extend_from_slice(session);
@@ -262,8 +316,8 @@ impl AdmissionControl {
         }
         let affected = analysis.affected(first..first + session.len());
         let before = analysis.save(&affected);
-        let outcome = analysis.run_steps(&affected);
-        if !matches!(outcome, Ok(None)) {
+        let outcome = analysis.run_steps(&affected, LateRound::Ended);
+        if trial == Trial::Undone || !matches!(outcome, Ok(None)) {
             analysis.restore(&affected, before);
             analysis.truncate(first);
         }
@@ -271,10 +325,12 @@ impl AdmissionControl {
     }
 
     /// Returns the steps that would be late with a session, the greatest excess first.
-    fn late(&self, session: &[Transaction]) -> Result<Vec<LateStep>, AnalysisError> {
+    fn late(&mut self, session: &[Transaction]) -> Result<Vec<LateStep>, AnalysisError> {
         let mut all = self.analysis.transactions.to_vec();
         all.extend_from_slice(session);
-        let result = analyse_sequences(&self.analysis.resources, &all)?;
+        let analysis = &mut self.analysis;
+        let (own, granted) = (analysis.own, &mut analysis.granted);
+        let result = analyse(&analysis.resources, &all, own, granted)?;
         let mut owners = vec![StepOwner::Running; self.running];
         for (id, count) in &self.sessions {
             owners.extend(vec![StepOwner::Session(*id); *count]);
@@ -306,19 +362,15 @@ impl AdmissionControl {
     fn shortfall(&mut self, session: &[Transaction]) -> Result<Shortfall, AnalysisError> {
         let late = self.late(session)?;
         let mut fits = |changed: Option<Vec<Transaction>>| {
+            let fits = changed.map(|it| self.try_with(&it, Trial::Undone));
+            self.analysis.granted.check()?;
             // What cannot be analysed does not fit.
-            let first = self.analysis.transactions.len();
-            let fits = changed.is_some_and(|it| self.add(&it).unwrap_or(false));
-            if fits {
-                let last = self.analysis.transactions.len();
-                self.analysis.remove(first..last);
-            }
-            fits
+            Ok::<_, AnalysisError>(matches!(fits, Some(Ok(true))))
         };
         let (mut costs, mut bad) = (0, MILLION);
         while bad - costs > 1 {
             let middle = costs + (bad - costs) / 2;
-            if fits(with_costs(session, middle)) {
+            if fits(with_costs(session, middle))? {
                 costs = middle;
             } else {
                 bad = middle;
@@ -326,10 +378,10 @@ impl AdmissionControl {
         }
         let (mut bad, mut periods) = (100, MOST_HUNDREDTHS);
         let mut found = None;
-        if fits(with_periods(session, periods)) {
+        if fits(with_periods(session, periods))? {
             while periods - bad > 1 {
                 let middle = bad + (periods - bad) / 2;
-                if fits(with_periods(session, middle)) {
+                if fits(with_periods(session, middle))? {
                     periods = middle;
                 } else {
                     bad = middle;
@@ -343,6 +395,15 @@ impl AdmissionControl {
             periods: found,
         })
     }
+}
+
+/// The end of an analysis with further transactions that meet their deadlines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Trial {
+    /// The transactions stay.
+    Kept,
+    /// Everything is as before.
+    Undone,
 }
 
 /// The longest period that is tried, in hundredths of that of the session.
@@ -469,7 +530,7 @@ impl Analysis<'_> {
             (state.delay, state.response) = (Response::Bounded(jitter), Response::Bounded(0));
             self.tasks[resource][task].jitter = jitter;
         }
-        if !matches!(self.run_steps(&affected), Ok(None)) {
+        if !matches!(self.run_steps(&affected, LateRound::Ended), Ok(None)) {
             // The responses with more work are bounds as well.
             self.restore(&affected, before);
         }

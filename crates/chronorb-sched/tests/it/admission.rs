@@ -212,3 +212,123 @@ proptest! {
         }
     }
 }
+
+/// Work of one step each on a processor, some of it with jitter, an order, or a blocking.
+fn single_steps() -> impl Strategy<Value = Vec<Transaction>> {
+    let kind = (1..9_u64, 0..5_usize, 1..4_u32, 0..12_u64, 0..6_u8);
+    vec(kind, 1..12).prop_map(|all| {
+        let one = |(cost, period, priority, extra, kind): (u64, usize, u32, u64, u8)| {
+            let mut it = task(cost, [20, 30, 60, 70, 140][period], priority);
+            match kind {
+                0 => it.jitter = extra,
+                1 => it.steps[0].blocking = extra,
+                2 => it.deadline += extra,
+                _ => {}
+            }
+            it
+        };
+        all.into_iter().map(one).collect()
+    })
+}
+
+/// The task of a transaction of one step.
+fn as_task(it: &Transaction) -> Task {
+    Task::new(it.steps[0].cost, it.period)
+        .with_deadline(it.deadline)
+        .with_jitter(it.jitter)
+        .with_blocking(it.steps[0].blocking)
+        .with_priority(it.steps[0].priority)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// The responses that transactions of a level share are those of each by itself.
+    #[test]
+    fn transactions_of_one_step_have_the_responses_of_tasks(set in single_steps()) {
+        let tasks: Vec<_> = set.iter().map(as_task).collect();
+        let Ok(expected) = responses(&tasks, Preemption::Preemptive) else {
+            return Ok(());
+        };
+        let analysis = analyse_sequences(&[Resource::default()], &set).unwrap();
+        let meets = expected.iter().zip(&tasks).all(|(it, task)| it.meets(task.deadline));
+        prop_assert_eq!(analysis.schedulable, meets);
+        let all: Vec<_> = analysis.responses.into_iter().map(|it| it[0]).collect();
+        // A transaction that has ended before its period is over does not delay itself.
+        let is_shorter = |(it, plain): (&Response, &Response)| it <= plain;
+        prop_assert!(all.iter().zip(&expected).all(is_shorter), "{all:?} {expected:?}");
+        if meets {
+            prop_assert_eq!(all, expected);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 64,
+        ..ProptestConfig::default()
+    })]
+
+    /// With any bound of its work, a control says what one without a bound says, or that the bound
+    /// is used up.
+    #[test]
+    fn results_within_a_bound_are_those_without(
+        running in transactions(),
+        sessions in vec((transactions(), any::<bool>()), 1..6),
+        steps in prop_oneof![0..500_u64, 0..20_000_u64, 0..2_000_000_u64],
+    ) {
+        let used_up = AdmissionError::Analysis(AnalysisError::TooComplex);
+        let free = AdmissionControl::new(resources().to_vec(), running.clone());
+        let bounded = AdmissionControl::bounded(resources().to_vec(), running, steps);
+        let (mut free, mut bounded) = match (free, bounded) {
+            (free, Err(error)) if error == used_up => {
+                prop_assert!(!matches!(free, Err(error) if error == used_up));
+                return Ok(());
+            }
+            (Ok(free), Ok(bounded)) => (free, bounded),
+            (free, bounded) => {
+                prop_assert_eq!(free.unwrap_err(), bounded.unwrap_err());
+                return Ok(());
+            }
+        };
+        let mut last = None;
+        for (session, ends_one) in sessions {
+            let left = bounded.steps_left();
+            if let Some(id) = last.take_if(|_| ends_one) {
+                prop_assert!(free.release(id) && bounded.release(id));
+            }
+            let before = bounded.running();
+            let outcome = bounded.admit(&session);
+            prop_assert!(bounded.steps_left() <= left);
+            if outcome == Err(used_up.clone()) {
+                prop_assert_eq!(bounded.steps_left(), 0);
+                prop_assert_eq!(bounded.running(), before);
+                prop_assert_eq!(bounded.admit(&[]), Err(used_up));
+                return Ok(());
+            }
+            prop_assert_eq!(&outcome, &free.admit(&session));
+            last = outcome.ok().or(last);
+            prop_assert_eq!(bounded.running(), free.running());
+        }
+    }
+}
+
+/// The steps of an admission to as many tasks of two levels, with different periods.
+fn steps_among(tasks: u64) -> u64 {
+    let running = (0..tasks).map(|it| task(1, 100 * tasks + it, (it % 2) as u32));
+    let bound = u64::from(u32::MAX);
+    let control = AdmissionControl::bounded(vec![Resource::default()], running.collect(), bound);
+    let mut control = control.unwrap();
+    control.admit(&[task(10, 100 * tasks, 1)]).unwrap();
+    bound - control.steps_left()
+}
+
+#[test]
+fn the_work_of_an_admission_grows_as_the_tasks() {
+    let (few, many) = (steps_among(200), steps_among(1_000));
+    assert!(many <= 6 * few, "{few} and {many}");
+}
