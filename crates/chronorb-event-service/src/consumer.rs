@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chronorb::quota::Charge;
 use chronorb_channel::Subscription;
 
-use crate::admission::ConsumerLoad;
+use crate::admission::AdmissionPlace;
 use crate::event::Body;
 use crate::face::PushTarget;
 use crate::fan_out::FanOutPlace;
@@ -46,7 +46,8 @@ pub(crate) struct ConsumerConnection {
     /// The sources and types that it reacts to.
     pub(crate) leaves: Leaves,
     pub(crate) is_gateway: bool,
-    pub(crate) load: Option<ConsumerLoad>,
+    /// The place in the analysis of one that has an execution time.
+    pub(crate) admitted: Option<AdmissionPlace>,
     /// The nodes and timers of its subscription.
     pub(crate) _uses: [Charge; 2],
 }

@@ -40,7 +40,8 @@
 //! # Admission
 //! With [`EventServer::admission`] the `rt_info` of a consumer and of a publication name operations
 //! with execution times and periods. A client with which a consumer could miss the period of its
-//! events is refused, or reported.
+//! events is refused, or reported. The analysis holds no lock and has a bound of steps, and clients
+//! have shares of the streams that it counts.
 //!
 //! # Shared memory
 //! Consumers in other processes of the host can read one [ring](EventRing), which is one consumer

@@ -132,6 +132,11 @@ impl EventServer {
     /// Admits clients by the response times of consumers. Then the `rt_info` of a consumer is the
     /// handle of its operation, which names its lane, and no number of a lane; that of a
     /// publication is the handle of the supplier's operation.
+    ///
+    /// A supplier that names more than 64 different operations is refused with `BAD_PARAM`. A
+    /// client gets `NO_RESOURCES` also if its analysis takes too many steps, or if its origin has
+    /// half of the 4,096 streams of events to consumers, or of the 8,192 publications with periods.
+    /// It gets `TRANSIENT` if others came and went during eight analyses.
     #[must_use]
     pub fn admission(mut self, operations: impl OperationSource, policy: AdmissionPolicy) -> Self {
         self.admission = Some(Admission {
@@ -308,9 +313,9 @@ impl EventService {
     /// Connects a supplier of this process.
     ///
     /// # Errors
-    /// `BAD_PARAM` for too many publications; `IMP_LIMIT` with as many suppliers as the channel may
-    /// have; `NO_RESOURCES` if it is not [admitted](EventServer::admission); `OBJECT_NOT_EXIST` if
-    /// the channel is destroyed.
+    /// `BAD_PARAM` for too many publications or operations; `IMP_LIMIT` with as many suppliers as
+    /// the channel may have; `NO_RESOURCES` or `TRANSIENT` if it is not
+    /// [admitted](EventServer::admission); `OBJECT_NOT_EXIST` if the channel is destroyed.
     pub fn supplier(&self, qos: &SupplierQOS<'_>) -> Result<LocalSupplier, SystemException> {
         LocalSupplier::connect(&self.channel, qos)
     }

@@ -16,10 +16,10 @@ use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
 use chronorb_giop::{TAG_DIOP, TAG_UIPMC};
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Deadline, Gate, PiMutex};
-use chronorb_sched::Transaction;
 
 use crate::admission::{
-    self, Admission, AdmissionPolicy, ConsumerLoad, NOT_ADMITTED, OperationNeeds, PublishedStream,
+    Admission, AdmissionLedger, AdmissionPolicy, ConsumerLoad, NOT_ADMITTED, OperationNeeds,
+    PublishedStream, Verdict,
 };
 use crate::consumer::{ConsumerConnection, ConsumerQueue, ConsumerRecord};
 use crate::event::{Body, entry_of, event_of, header_of};
@@ -48,7 +48,7 @@ pub(crate) struct Channel {
     pub(crate) calls: PeerCalls,
     pub(crate) options: ChannelOptions,
     /// Admits clients by response times, if that is wanted.
-    admission: Option<Admission>,
+    admission: Option<Arc<AdmissionLedger>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poas: Poas,
     /// Filters events, and has them pushed by lanes or by the threads that receive them.
@@ -171,7 +171,7 @@ impl Channel {
             calls: PeerCalls::default(),
             made: clock.now(),
             options,
-            admission,
+            admission: admission.map(|it| AdmissionLedger::new(it, &poas.channel.orb())),
             clock,
             poas,
             events,
@@ -287,9 +287,16 @@ impl Channel {
             if is_taken {
                 return Err(ConnectFailure::AlreadyConnected);
             }
-            Ok((record.queue, record.fan_out.clone(), record.octets.clone()))
+            let connection = record.connection.as_ref();
+            let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
+            Ok((
+                record.queue,
+                record.fan_out.clone(),
+                record.octets.clone(),
+                before,
+            ))
         };
-        let (queue, fan_out, octets) = record(&self.clients.lock())?;
+        let (queue, fan_out, octets, before) = record(&self.clients.lock())?;
         let origin = octets.origin();
         let charge = |quota: &Arc<Quota>, amount| quota.charge(origin, amount).map_err(exceeded);
         let uses = [
@@ -342,12 +349,13 @@ impl Channel {
         };
         let handle = ConsumerHandle(consumer.clone());
 
+        // No lock is held for the analysis.
+        let Verdict {
+            shortfall,
+            admitted,
+        } = self.admit_consumer(origin, load, before)?;
         let mut clients = self.clients.lock();
         record(&clients)?;
-        let shortfall = load
-            .as_ref()
-            .map(|load| clients.shortfall_with(number, load));
-        let shortfall = shortfall.unwrap_or_default();
         let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
         record.shortfall.clone_from(&shortfall);
         if !shortfall.is_empty() {
@@ -385,7 +393,7 @@ impl Channel {
             consumer,
             filter: shortened(filter.to_string()),
             is_gateway: qos.is_gateway,
-            load,
+            admitted,
             _uses: uses,
         });
         if is_observed {
@@ -432,11 +440,46 @@ impl Channel {
         subscription.block_for(queue.block).call_on(lane, consumer)
     }
 
+    /// Admits a consumer with a load, of this origin, in place of the one with a ticket.
+    fn admit_consumer(
+        &self,
+        origin: Origin,
+        load: Option<ConsumerLoad>,
+        before: Option<u64>,
+    ) -> Result<Verdict, SystemException> {
+        match self.admission.as_ref().zip(load) {
+            Some((ledger, load)) => ledger.admit_consumer(origin, load, before),
+            None => Ok(Verdict::default()),
+        }
+    }
+
+    /// Admits a supplier of this origin with publications that have periods.
+    fn admit_supplier(
+        &self,
+        origin: Origin,
+        number: u64,
+        streams: Vec<PublishedStream>,
+    ) -> Result<Verdict, ConnectFailure> {
+        let ledger = self.admission.as_ref().filter(|_| !streams.is_empty());
+        let Some(ledger) = ledger else {
+            return Ok(Verdict::default());
+        };
+        let clients = self.clients.lock();
+        let record = clients.suppliers.get(&number).ok_or(GONE)?;
+        let connection = record.connection.as_ref();
+        if connection.is_some() && !self.options.supplier_reconnect {
+            return Err(ConnectFailure::AlreadyConnected);
+        }
+        let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
+        drop(clients);
+        Ok(ledger.admit_supplier(origin, streams, before)?)
+    }
+
     /// Returns the needs of a consumer, if clients are admitted by them.
     fn needs_of(&self, qos: &ConsumerQOS<'_>) -> Result<Option<OperationNeeds>, SystemException> {
         let handles = qos.dependencies.iter().map(|dependency| dependency.rt_info);
         let admission = self.admission.as_ref();
-        let needs = admission.map(|admission| admission.of_consumer(handles));
+        let needs = admission.map(|admission| admission.settings.of_consumer(handles));
         needs.transpose()
     }
 
@@ -448,7 +491,7 @@ impl Channel {
         shortfall: &str,
     ) -> Result<(), SystemException> {
         tell(Level::Warn, cause, number, &shortfall);
-        let policy = self.admission.as_ref().map(|it| it.policy);
+        let policy = self.admission.as_ref().map(|it| it.settings.policy);
         if policy == Some(AdmissionPolicy::Refuse) {
             return Err(NOT_ADMITTED);
         }
@@ -541,12 +584,16 @@ impl Channel {
             .publications
             .charge(origin, publications.len() as u64);
         let uses = uses.map_err(exceeded)?;
+        // No lock is held for the analysis.
+        let Verdict {
+            shortfall,
+            admitted,
+        } = self.admit_supplier(origin, number, streams)?;
         let mut clients = self.clients.lock();
         let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
         if record.connection.is_some() && !self.options.supplier_reconnect {
             return Err(ConnectFailure::AlreadyConnected);
         }
-        let shortfall = clients.shortfall_of_streams(number, &streams);
         if !shortfall.is_empty() {
             self.judge(
                 "an event supplier may make consumers late",
@@ -562,7 +609,7 @@ impl Channel {
         record.connection = Some(SupplierConnection {
             reference,
             is_gateway: qos.is_gateway,
-            streams,
+            admitted,
             _uses: uses,
         });
         if is_observed {
@@ -581,7 +628,7 @@ impl Channel {
             (header, info.rt_info, info.number_of_calls)
         });
         let admission = self.admission.as_ref();
-        let streams = admission.map(|admission| admission.streams_of(publications));
+        let streams = admission.map(|admission| admission.settings.streams_of(publications));
         Ok(streams.transpose()?.unwrap_or_default())
     }
 
@@ -875,54 +922,6 @@ impl Clients {
         }
         self.last_number += 1;
         Ok(self.last_number)
-    }
-
-    /// Returns the publications with periods of all suppliers but one.
-    fn streams_without(&self, supplier: Option<u64>) -> Vec<PublishedStream> {
-        let others = self.suppliers.iter();
-        let others = others.filter(|(number, _)| Some(**number) != supplier);
-        let connections = others.filter_map(|(_, record)| record.connection.as_ref());
-        let streams = connections.flat_map(|connection| connection.streams.iter().copied());
-        streams.collect()
-    }
-
-    /// Returns the executions of all consumers but one.
-    fn executions_without(
-        &self,
-        consumer: Option<u64>,
-        published: &[PublishedStream],
-    ) -> Vec<Transaction> {
-        let mut executions = Vec::new();
-        for (number, record) in &self.consumers {
-            let connection = record.connection.as_ref();
-            let load = connection.and_then(|connection| connection.load.as_ref());
-            if let Some(load) = load.filter(|_| Some(*number) != consumer) {
-                load.add_to(&mut executions, published);
-            }
-        }
-        executions
-    }
-
-    /// Returns the time that is missing for a consumer, as text; empty if none is.
-    fn shortfall_with(&self, number: u64, load: &ConsumerLoad) -> String {
-        let published = self.streams_without(None);
-        let running = self.executions_without(Some(number), &published);
-        let mut added = Vec::new();
-        load.add_to(&mut added, &published);
-        admission::check(running, &added).err().unwrap_or_default()
-    }
-
-    /// Returns the time that consumers miss with these publications of a supplier, as text; empty
-    /// if none is missing.
-    fn shortfall_of_streams(&self, number: u64, streams: &[PublishedStream]) -> String {
-        if streams.is_empty() {
-            return String::new();
-        }
-        let mut published = self.streams_without(Some(number));
-        published.extend_from_slice(streams);
-        let all = self.executions_without(None, &published);
-        let fits = admission::check(Vec::new(), &all);
-        fits.err().unwrap_or_default()
     }
 
     /// The sources and types of a kind of clients that observers are told.

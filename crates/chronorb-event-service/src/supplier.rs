@@ -7,7 +7,7 @@ use chronorb::quota::Charge;
 use chronorb_events::{Filter, Header};
 use chronorb_rt::PiMutex;
 
-use crate::admission::PublishedStream;
+use crate::admission::AdmissionPlace;
 use crate::idl::rtec_event_comm::PushSupplier;
 
 /// A supplier's proxy, connected or not.
@@ -29,8 +29,8 @@ pub(crate) struct SupplierConnection {
     /// The reference with the time limit of checks and callbacks. A supplier may have none.
     pub(crate) reference: Option<PushSupplier>,
     pub(crate) is_gateway: bool,
-    /// The publications with periods.
-    pub(crate) streams: Vec<PublishedStream>,
+    /// The place of its publications with periods in the analysis.
+    pub(crate) admitted: Option<AdmissionPlace>,
     /// Its publications.
     pub(crate) _uses: Charge,
 }

@@ -1,12 +1,13 @@
 //! Admission of consumers and suppliers by response times.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::Duration;
 
 use chronorb::SystemException;
-use chronorb::SystemExceptionKind::{NoResources, Transient};
+use chronorb::SystemExceptionKind::{BadParam, NoResources, Transient};
 use chronorb_event_service::idl::chronorb_events::QueuedProxyPushSupplier;
 use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
@@ -71,7 +72,15 @@ fn supply(
     event_type: i32,
     rt_info: i32,
 ) -> Result<(), ConnectPushSupplierError> {
-    let publication = Publication {
+    supply_all(proxy, &[(event_type, rt_info)])
+}
+
+/// Connects a supplier of event types, each with the handle of an operation.
+fn supply_all(
+    proxy: &ProxyPushConsumer,
+    published: &[(i32, i32)],
+) -> Result<(), ConnectPushSupplierError> {
+    let publication = |&(event_type, rt_info): &(i32, i32)| Publication {
         event: event(1, event_type),
         dependency_info: DependencyInfo {
             dependency_type: DependencyTypeT::OneWayCall,
@@ -81,8 +90,9 @@ fn supply(
             enabled: DependencyEnabledTypeT::DependencyEnabled,
         },
     };
+    let publications: Vec<_> = published.iter().map(publication).collect();
     let qos = SupplierQOS {
-        publications: &[publication],
+        publications: &publications,
         is_gateway: false,
     };
     proxy.connect_push_supplier(None, &qos)
@@ -228,6 +238,70 @@ fn an_operation_without_needs_is_left_out() {
             assert_eq!(shortfall(&consumer), "");
         }
     });
+}
+
+#[test]
+fn of_consumers_that_connect_at_the_same_time_only_one_is_admitted_where_one_fits() {
+    everywhere(AdmissionPolicy::Refuse, |f| {
+        supply(&f.proxy_consumer(), 20, MIDDLE).unwrap();
+        let barrier = Barrier::new(6);
+        let connect = || {
+            barrier.wait();
+            let (_, connected) = consume(&f, &Filter::of_type(20), LONG);
+            connected
+        };
+        let all: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(connect)).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        assert_eq!(all.iter().filter(|it| it.is_ok()).count(), 1, "{all:?}");
+        for refused in all.iter().filter(|it| it.is_err()) {
+            let tries_again = SystemException::no(Transient, 0).into();
+            assert!(
+                is_refused(refused) || *refused == Err(tries_again),
+                "{refused:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_supplier_names_a_bounded_number_of_operations() {
+    everywhere(AdmissionPolicy::Refuse, |f| {
+        let publications = |operations: i32| -> Vec<_> {
+            (0..128)
+                .map(|it| (20 + it, 1_000 + it % operations))
+                .collect()
+        };
+        let proxy = f.proxy_consumer();
+        let refused = supply_all(&proxy, &publications(65));
+        let bad = SystemException::no(BadParam, 0);
+        assert_eq!(refused, Err(bad.into()));
+        assert_eq!(supply_all(&proxy, &publications(64)), Ok(()));
+    });
+}
+
+#[test]
+fn admission_has_quotas_and_a_channel_without_has_none() {
+    let names = |f: &Fixture| -> Vec<_> {
+        let quotas = f.client.snapshot().quotas.into_iter();
+        let quotas = quotas.map(|quota| (quota.name, quota.used, quota.total));
+        quotas
+            .filter(|(name, ..)| name.contains("streams") || name.contains("periods"))
+            .collect()
+    };
+    let f = channel(Clients::Collocated, AdmissionPolicy::Refuse);
+    supply(&f.proxy_consumer(), 20, SLOW).unwrap();
+    let (_, connected) = consume(&f, &Filter::of_type(20), URGENT);
+    connected.unwrap();
+    let expected = [
+        ("streams of events to consumers".to_owned(), 1, 4096),
+        ("publications with periods".to_owned(), 1, 8192),
+    ];
+    assert_eq!(names(&f), expected);
+    let f = Fixture::new(Clients::Collocated, ChannelOptions::default());
+    supply(&f.proxy_consumer(), 20, SLOW).unwrap();
+    assert_eq!(names(&f), []);
 }
 
 /// A scheduling service that is not reached.
