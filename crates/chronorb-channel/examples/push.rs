@@ -1,6 +1,7 @@
 //! Pushes events to direct consumers or to consumers of a lane, for instruction counts:
-//! `valgrind --tool=callgrind push CONSUMERS EVENTS [lane|bounded]`, the latter with a bound of
-//! octets. The difference of two runs cancels the start.
+//! `valgrind --tool=callgrind push CONSUMERS EVENTS [lane|bounded|within]`. `bounded` is by a lane
+//! with a bound of octets, `within` is direct with a bound of the work. The difference of two runs
+//! cancels the start.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -56,7 +56,7 @@ const MAX_PLANS: u32 = 1 << 16;
 
 pub(crate) struct ChannelInner<B: Body> {
     /// The routes to the subscriptions, as suppliers see them.
-    plans: Plans<Routes<Route<B>>>,
+    plans: Plans<Plan<B>>,
     /// Locked while subscriptions change.
     members: PiMutex<Members<B>>,
     pub(crate) lanes: Box<[Arc<LaneQueue<B>>]>,
@@ -71,11 +71,19 @@ pub(crate) struct ChannelInner<B: Body> {
     is_closed: AtomicBool,
 }
 
+/// The subscriptions as suppliers see them.
+#[derive(Clone)]
+struct Plan<B> {
+    routes: Routes<Route<B>>,
+    /// The nodes of all filters together.
+    nodes: u64,
+}
+
 /// The subscriptions of a channel.
 struct Members<B> {
     by_rank: BTreeMap<Rank, Arc<Binding<B>>>,
     /// The next plan.
-    routes: Routes<Route<B>>,
+    plan: Plan<B>,
 }
 
 impl Lane {
@@ -250,6 +258,16 @@ impl<B: Body> Channel<B> {
         self.inner.push(event);
     }
 
+    /// Pushes an event as [`push`](Self::push) does, if it costs at most `work`: the nodes of the
+    /// filters that it may concern, and one for each subscription to masks. So a bound of the work
+    /// of a set of events is handed from event to event, and falls by what each costs.
+    ///
+    /// Returns false if the event costs more, and then delivers it to no consumer. The bound falls
+    /// by the number of subscriptions that were looked at.
+    pub fn push_within(&self, event: &Event<B>, work: &mut u64) -> bool {
+        self.inner.push_within(event, work)
+    }
+
     /// Takes the steps of a lane [without a thread](ChannelBuilder::without_threads) until nothing
     /// is left to do. Returns the time of its next timer, in nanoseconds of the clock; `None` if it
     /// has no timers, if it is stepped already, and for a lane with a thread.
@@ -320,11 +338,29 @@ impl<B: Body> Supplier<B> {
 impl<B: Body> ChannelInner<B> {
     #[inline]
     fn push(&self, event: &Event<B>) {
+        if let Some(plan) = self.plans.read() {
+            self.offer(&plan, event, |_| ());
+        }
+    }
+
+    fn push_within(&self, event: &Event<B>, work: &mut u64) -> bool {
         let Some(plan) = self.plans.read() else {
-            return;
+            return true;
         };
+        if !plan.has_work_within(event, work) {
+            return false;
+        }
+        *work -= plan.routes.guards() as u64;
+        self.offer(&plan, event, |route| *work -= route.nodes());
+        true
+    }
+
+    /// Offers an event to the subscriptions that it may concern, each of which is shown to `see`.
+    #[inline]
+    fn offer(&self, plan: &Plan<B>, event: &Event<B>, mut see: impl FnMut(&Route<B>)) {
         let mut pending = PendingCall::new();
-        for route in plan.candidates(&event.header) {
+        for route in plan.routes.candidates(&event.header) {
+            see(route);
             route.binding.offer(event, &*self.clock, &mut pending);
         }
     }
@@ -367,7 +403,7 @@ impl<B: Body> ChannelInner<B> {
             lane.add_subscription();
         }
         members.insert(binding);
-        if self.plans.replace(members.routes.clone()) {
+        if self.plans.replace(members.plan.clone()) {
             return Ok(());
         }
         members.remove(binding);
@@ -388,7 +424,7 @@ impl<B: Body> ChannelInner<B> {
             return Err(SubscribeError::Closed);
         }
         members.insert(binding);
-        if self.plans.replace(members.routes.clone()) {
+        if self.plans.replace(members.plan.clone()) {
             return Ok(());
         }
         members.remove(binding);
@@ -401,7 +437,7 @@ impl<B: Body> ChannelInner<B> {
         let mut members = self.members.lock();
         if members.remove(binding) {
             // Without room for a new plan the old one goes on, and has a closed subscription.
-            self.plans.replace(members.routes.clone());
+            self.plans.replace(members.plan.clone());
         }
         drop(members);
         if let Some(lane) = self.lanes.get(binding.member.rank.group) {
@@ -413,7 +449,7 @@ impl<B: Body> ChannelInner<B> {
         let mut members = self.members.lock();
         self.is_closed.store(true, Ordering::Relaxed);
         let ended = std::mem::replace(&mut *members, Members::new());
-        self.plans.replace(Routes::new());
+        self.plans.replace(Plan::new());
         drop(members);
         for binding in ended.by_rank.into_values() {
             let was_open = binding.member.end();
@@ -432,16 +468,49 @@ impl<B: Body> ChannelInner<B> {
     }
 }
 
+impl<B: Body> Plan<B> {
+    fn new() -> Self {
+        Self {
+            routes: Routes::new(),
+            nodes: 0,
+        }
+    }
+
+    /// Whether the work of an event is within a bound. Otherwise the bound falls by the number of
+    /// subscriptions that were looked at.
+    fn has_work_within(&self, event: &Event<B>, work: &mut u64) -> bool {
+        let guards = self.routes.guards() as u64;
+        if self.nodes + guards <= *work {
+            return true;
+        }
+        let mut rest = work.checked_sub(guards);
+        let mut looks = guards;
+        for route in self.routes.candidates(&event.header) {
+            let Some(before) = rest else {
+                break;
+            };
+            rest = before.checked_sub(route.nodes());
+            looks += 1;
+        }
+        if rest.is_none() {
+            *work = work.saturating_sub(looks);
+        }
+        rest.is_some()
+    }
+}
+
 impl<B: Body> Members<B> {
     fn new() -> Self {
         Self {
             by_rank: BTreeMap::new(),
-            routes: Routes::new(),
+            plan: Plan::new(),
         }
     }
 
     fn insert(&mut self, binding: &Arc<Binding<B>>) {
-        self.routes.insert(&binding.program, Route::to(binding));
+        let program = &binding.program;
+        self.plan.routes.insert(program, Route::to(binding));
+        self.plan.nodes += program.nodes() as u64;
         self.by_rank.insert(binding.member.rank, binding.clone());
     }
 
@@ -449,7 +518,9 @@ impl<B: Body> Members<B> {
     fn remove(&mut self, binding: &Arc<Binding<B>>) -> bool {
         let removed = self.by_rank.remove(&binding.member.rank);
         if removed.is_some() {
-            self.routes.remove(&binding.program, &Route::to(binding));
+            let program = &binding.program;
+            self.plan.routes.remove(program, &Route::to(binding));
+            self.plan.nodes -= program.nodes() as u64;
         }
         removed.is_some()
     }

@@ -136,6 +136,12 @@ impl<B> Route<B> {
             binding: binding.clone(),
         }
     }
+
+    /// The number of nodes of its filter.
+    #[inline]
+    pub(crate) fn nodes(&self) -> u64 {
+        self.binding.program.nodes() as u64
+    }
 }
 
 impl<B> Clone for Route<B> {

@@ -90,29 +90,30 @@ pub(crate) enum Interest {
     Exact(i32, i32),
     Type(i32),
     Source(i32),
+    /// Events with these values below the masks.
+    Values {
+        masks: [i32; 2],
+        values: [i32; 2],
+    },
+    /// Events with at least one bit of each mask.
+    Bits {
+        masks: [i32; 2],
+    },
     All,
 }
 
-/// A test that every event passes to which a program reacts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// Every event passes.
-    Open,
-    /// Events with these values below the masks.
-    Values { masks: [i32; 2], values: [i32; 2] },
-    /// Events with at least one bit of each mask.
-    Bits { masks: [i32; 2] },
-}
+impl Interest {
+    /// Whether it is that of a leaf: in a source, a type or both.
+    pub(crate) fn is_leaf(&self) -> bool {
+        matches!(self, Self::Exact(..) | Self::Type(_) | Self::Source(_))
+    }
 
-impl Guard {
-    #[inline]
-    pub(crate) fn lets_pass(&self, header: &Header) -> bool {
+    /// A measure of how many events it includes.
+    fn width(&self) -> usize {
         match self {
-            Self::Open => true,
-            Self::Values { masks, values } => {
-                header.source & masks[0] == values[0] && header.event_type & masks[1] == values[1]
-            }
-            Self::Bits { masks } => has_bits(masks[0], masks[1], header),
+            Self::Exact(..) | Self::Type(_) | Self::Source(_) => 0,
+            Self::Values { .. } | Self::Bits { .. } => 1,
+            Self::All => 2,
         }
     }
 }
@@ -151,7 +152,9 @@ impl Program {
             Interest::Exact(source, event_type) => (source, event_type),
             Interest::Type(event_type) => (ANY_SOURCE, event_type),
             Interest::Source(source) => (source, ANY_TYPE),
-            Interest::All => (ANY_SOURCE, ANY_TYPE),
+            Interest::Values { .. } | Interest::Bits { .. } | Interest::All => {
+                (ANY_SOURCE, ANY_TYPE)
+            }
         };
         let mut leaves: Vec<_> = self.interests().into_iter().map(leaf).collect();
         leaves.sort_unstable();
@@ -163,6 +166,12 @@ impl Program {
     /// [`accepts`](Self::accepts) is all that it does then.
     pub fn is_stateless(&self) -> bool {
         self.nodes[0].is_stateless
+    }
+
+    /// The number of nodes, which bounds the work that one event can cause.
+    #[inline]
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Whether the program has timers.
@@ -200,28 +209,6 @@ impl Program {
         }
     }
 
-    /// The test of its first node, if that has masks.
-    pub(crate) fn guard(&self) -> Guard {
-        match self.nodes[0].operation {
-            Operation::Masked {
-                source_mask,
-                type_mask,
-                source_value,
-                type_value,
-            } => Guard::Values {
-                masks: [source_mask, type_mask],
-                values: [source_value, type_value],
-            },
-            Operation::Bits {
-                source_mask,
-                type_mask,
-            } => Guard::Bits {
-                masks: [source_mask, type_mask],
-            },
-            _ => Guard::Open,
-        }
-    }
-
     /// The children of a node.
     pub(crate) fn children(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let end = self.nodes[at].end;
@@ -235,45 +222,78 @@ impl Program {
 
     /// The events that the program may react to. Others leave it and its state as they are.
     pub(crate) fn interests(&self) -> Vec<Interest> {
-        let mut interests = Vec::new();
-        self.add_interests(0, &mut interests);
-        interests
+        self.interests_of(0, false)
     }
 
-    fn add_interests(&self, at: usize, interests: &mut Vec<Interest>) {
+    /// The events to which the subtree at a node may react, or if negated those that it may reject.
+    fn interests_of(&self, at: usize, is_negated: bool) -> Vec<Interest> {
+        let of_children = || {
+            self.children(at)
+                .map(|at| self.interests_of(at, is_negated))
+        };
+        let one = |interest| vec![interest];
         match self.nodes[at].operation {
-            Operation::Leaf { source, event_type } => interests.push(match (source, event_type) {
-                (ANY_SOURCE, ANY_TYPE) => Interest::All,
-                (ANY_SOURCE, event_type) => Interest::Type(event_type),
-                (source, ANY_TYPE) => Interest::Source(source),
-                (source, event_type) => Interest::Exact(source, event_type),
+            Operation::Leaf { source, event_type } => match (source, event_type) {
+                (ANY_SOURCE, ANY_TYPE) if is_negated => Vec::new(),
+                (ANY_SOURCE, ANY_TYPE) => one(Interest::All),
+                _ if is_negated => one(Interest::All),
+                (ANY_SOURCE, event_type) => one(Interest::Type(event_type)),
+                (source, ANY_TYPE) => one(Interest::Source(source)),
+                (source, event_type) => one(Interest::Exact(source, event_type)),
+            },
+            Operation::Everything if is_negated => Vec::new(),
+            Operation::Everything => one(Interest::All),
+            Operation::Masked { .. } if is_negated => one(Interest::All),
+            Operation::Masked {
+                source_mask,
+                type_mask,
+                source_value,
+                type_value,
+            } => one(Interest::Values {
+                masks: [source_mask, type_mask],
+                values: [source_value, type_value],
             }),
-            Operation::Everything | Operation::Masked { .. } | Operation::Negation => {
-                interests.push(Interest::All);
-            }
-            Operation::Bits { .. } => self.add_interests(at + 1, interests),
-            // An event must pass every child, so the most selective one is enough.
-            Operation::All => {
-                let of_child = |child| {
-                    let mut interests = Vec::new();
-                    self.add_interests(child, &mut interests);
-                    interests
+            // An event without the bits is rejected, and so is one that the child rejects.
+            Operation::Bits {
+                source_mask,
+                type_mask,
+            } if is_negated => {
+                let without = |masks| Interest::Values {
+                    masks,
+                    values: [0, 0],
                 };
-                let children = self.children(at).map(of_child);
-                let best = children.min_by_key(|interests| {
-                    let is_wide = interests.contains(&Interest::All);
-                    (is_wide, interests.len())
-                });
-                interests.extend(best.unwrap_or_default());
+                let mut interests = self.interests_of(at + 1, true);
+                interests.extend([[source_mask, 0], [0, type_mask]].map(without));
+                interests
             }
-            Operation::Any | Operation::Conjunction { .. } => {
-                for child in self.children(at) {
-                    self.add_interests(child, interests);
-                }
+            // An event must pass both the masks and the child.
+            Operation::Bits {
+                source_mask,
+                type_mask,
+            } => {
+                let masks = [source_mask, type_mask];
+                let own = one(Interest::Bits { masks });
+                narrowest([self.interests_of(at + 1, false), own])
             }
-            Operation::Timer { .. } => {}
+            Operation::Negation => self.interests_of(at + 1, !is_negated),
+            // An event must pass every child, or be rejected by each.
+            Operation::All if !is_negated => narrowest(of_children()),
+            Operation::Any if is_negated => narrowest(of_children()),
+            Operation::All | Operation::Any | Operation::Conjunction { .. } => {
+                of_children().flatten().collect()
+            }
+            Operation::Timer { .. } => Vec::new(),
         }
     }
+}
+
+/// The most selective ones: the first among those of the same measure.
+fn narrowest(all: impl IntoIterator<Item = Vec<Interest>>) -> Vec<Interest> {
+    let narrowest = all.into_iter().min_by_key(|interests| {
+        let width = interests.iter().map(Interest::width).max();
+        (width, interests.len())
+    });
+    narrowest.unwrap_or_default()
 }
 
 /// Whether an event has at least one bit of each mask.

@@ -12,3 +12,4 @@ mod replace;
 mod support;
 mod threads;
 mod turns;
+mod work;

@@ -1,19 +1,22 @@
 //! Routing: which subscriptions an event may concern, so that its cost follows the matches.
 
+mod guard;
 mod index;
 mod sequence;
 
 use std::cmp::Ordering;
 
 use crate::event::Header;
-use crate::program::{Guard, Interest, Program};
+use crate::program::{Interest, Program};
+use guard::Guard;
 use index::{Index, Keep};
 use sequence::{Cursor, Sequence};
 
 /// An index from events to subscriptions.
 ///
 /// A subscription is named by an element whose order is the order of dispatch. A look-up costs as
-/// much as it finds, and does not depend on the number of subscriptions. A copy takes one step,
+/// much as it finds, and a test of a bounded cost for each subscription to masks; it does not depend
+/// on the number of other subscriptions, and on that of the masks of one. A copy takes one step,
 /// and shares its memory with the original. A change of either copies the part that differs, which
 /// grows with the logarithm of the number of subscriptions.
 ///
@@ -43,9 +46,11 @@ pub struct Routes<T> {
     types: Index<Sequence<T>>,
     /// Subscriptions to whole sources, for events without a source.
     sources: Sequence<T>,
-    /// Subscriptions that may react to any event.
+    /// Subscriptions that may react to events of any source and type, or those that pass masks.
     wide: Sequence<WideEntry<T>>,
-    /// Subscriptions that react to any event at all.
+    /// The number of those with masks.
+    guards: usize,
+    /// Subscriptions to sources or types, for events without a type.
     any: Sequence<T>,
 }
 
@@ -58,6 +63,7 @@ impl<T> Default for Routes<T> {
             types: Index::default(),
             sources: Sequence::default(),
             wide: Sequence::default(),
+            guards: 0,
             any: Sequence::default(),
         }
     }
@@ -71,31 +77,29 @@ impl<T: Clone + Ord> Routes<T> {
 
     /// Adds a subscription with this program.
     pub fn insert(&mut self, program: &Program, subscription: T) {
-        let guard = program.guard();
-        let item = subscription.clone();
-        self.change_wide(program, |wide| wide.insert(WideEntry { item, guard }));
-        self.change(program, |sequence| sequence.insert(subscription.clone()));
+        let interests = program.interests();
+        if let Some(guard) = Guard::of(&interests) {
+            self.guards += usize::from(guard != Guard::Open);
+            let item = subscription.clone();
+            self.wide.insert(WideEntry { item, guard });
+        }
+        self.change(&interests, |sequence| sequence.insert(subscription.clone()));
     }
 
     /// Removes a subscription, which was added with this program.
     pub fn remove(&mut self, program: &Program, subscription: &T) {
-        let guarded = WideEntry {
-            item: subscription.clone(),
-            guard: program.guard(),
-        };
-        self.change_wide(program, |wide| wide.remove(&guarded));
-        self.change(program, |sequence| sequence.remove(subscription));
-    }
-
-    /// Changes the sequence of subscriptions to any event, if one with this program belongs to it.
-    fn change_wide(&mut self, program: &Program, change: impl FnOnce(&mut Sequence<WideEntry<T>>)) {
-        if program.interests().contains(&Interest::All) {
-            change(&mut self.wide);
+        let interests = program.interests();
+        if let Some(guard) = Guard::of(&interests) {
+            self.guards -= usize::from(guard != Guard::Open);
+            let item = subscription.clone();
+            self.wide.remove(&WideEntry { item, guard });
         }
+        self.change(&interests, |sequence| sequence.remove(subscription));
     }
 
-    /// Changes the other sequences that a subscription with this program belongs to.
-    fn change(&mut self, program: &Program, mut change: impl FnMut(&mut Sequence<T>)) {
+    /// Changes the sequences by source and type that a subscription with these interests belongs
+    /// to.
+    fn change(&mut self, interests: &[Interest], mut change: impl FnMut(&mut Sequence<T>)) {
         let mut change = |sequence: &mut Sequence<T>| {
             change(sequence);
             if sequence.is_empty() {
@@ -104,15 +108,13 @@ impl<T: Clone + Ord> Routes<T> {
                 Keep::Yes
             }
         };
-        let interests = program.interests();
-        if !interests.is_empty() {
-            change(&mut self.any);
-        }
-        if interests.contains(&Interest::All) {
+        // A subscription to all events belongs to the wide ones alone.
+        if interests.contains(&Interest::All) || !interests.iter().any(Interest::is_leaf) {
             return;
         }
+        change(&mut self.any);
         for interest in interests {
-            match interest {
+            match *interest {
                 Interest::Exact(source, event_type) => {
                     self.exact.change(key(source, event_type), &mut change);
                     self.types.change(key(0, event_type), &mut change);
@@ -125,31 +127,33 @@ impl<T: Clone + Ord> Routes<T> {
                     self.by_source.change(key(source, 0), &mut change);
                     change(&mut self.sources);
                 }
-                Interest::All => {}
+                Interest::Values { .. } | Interest::Bits { .. } | Interest::All => {}
             }
         }
+    }
+
+    /// The number of subscriptions whose masks a look-up tests, each at a small cost.
+    #[inline]
+    pub fn guards(&self) -> usize {
+        self.guards
     }
 
     /// The subscriptions that may react to an event, in order, each once.
     #[inline]
     pub fn candidates(&self, header: &Header) -> Candidates<'_, T> {
         let (source, event_type) = (header.source, header.event_type);
-        let none = Cursor::default;
-        let (sequences, wide) = match (source, event_type) {
-            (_, 0) => ([self.any.cursor(), none(), none()], Cursor::default()),
+        let (none, wide) = (Cursor::default, self.wide.cursor());
+        let sequences = match (source, event_type) {
+            (_, 0) => [self.any.cursor(), none(), none()],
             (0, _) => {
                 let of_type = cursor(self.types.get(key(0, event_type)));
-                let wide = self.wide.cursor();
-                ([of_type, self.sources.cursor(), none()], wide)
+                [of_type, self.sources.cursor(), none()]
             }
-            _ => {
-                let sequences = [
-                    cursor(self.exact.get(key(source, event_type))),
-                    cursor(self.by_type.get(key(0, event_type))),
-                    cursor(self.by_source.get(key(source, 0))),
-                ];
-                (sequences, self.wide.cursor())
-            }
+            _ => [
+                cursor(self.exact.get(key(source, event_type))),
+                cursor(self.by_type.get(key(0, event_type))),
+                cursor(self.by_source.get(key(source, 0))),
+            ],
         };
         let mut candidates = Candidates {
             sequences,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use chronorb_events::{
-    Filter, Header, Limits, Notation, Program, Rules, TimerKind, read_entries, write_entries,
+    Filter, Header, Limits, Notation, Program, Routes, Rules, TimerKind, read_entries,
+    write_entries,
 };
 use proptest::prelude::*;
 
@@ -133,6 +134,49 @@ proptest! {
         let delivered: Vec<_> =
             script.all().into_iter().map(|(id, set)| (name(id), set)).collect();
         prop_assert_eq!(delivered, model.delivered);
+    }
+
+    /// The subscriptions that accept an event are those among its candidates that do, in order and
+    /// each once.
+    #[test]
+    fn routes_find_what_accepts(
+        filters in prop::collection::vec((stateless(), any::<bool>()), 1..12),
+        wide in prop::collection::vec(any::<(i32, i32)>(), 0..8),
+    ) {
+        let compile = |filter: &Filter| {
+            let program = Program::compile(filter, Rules::Corrected, &Limits::default());
+            program.expect("the filter is valid")
+        };
+        let programs: Vec<_> = filters.iter().map(|(filter, _)| compile(filter)).collect();
+        let mut routes = Routes::new();
+        for (number, program) in programs.iter().enumerate().rev() {
+            routes.insert(program, number);
+        }
+        let all = routes.clone();
+        for (number, (_, is_removed)) in filters.iter().enumerate() {
+            if *is_removed {
+                routes.remove(&programs[number], &number);
+            }
+        }
+        let near = (0..22).flat_map(|source| (0..22).map(move |event_type| (source, event_type)));
+        for (source, event_type) in near.chain(wide) {
+            let header = Header { source, event_type, ..Header::default() };
+            let accepting = |is_there: &dyn Fn(usize) -> bool| {
+                let accepts = |number: &usize| {
+                    let accepts = programs[*number].accepts(&header);
+                    assert_eq!(accepts, filters[*number].0.passes(&header));
+                    is_there(*number) && accepts
+                };
+                (0..programs.len()).filter(accepts).collect::<Vec<_>>()
+            };
+            let found = |routes: &Routes<usize>| {
+                let candidates = routes.candidates(&header).copied();
+                candidates.filter(|number| programs[*number].accepts(&header)).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(found(&all), accepting(&|_| true));
+            prop_assert_eq!(found(&routes), accepting(&|number| !filters[number].1));
+            prop_assert!(routes.candidates(&header).is_sorted());
+        }
     }
 
     /// A filter that is written as entries reads back as the same filter.
