@@ -100,7 +100,7 @@ impl Core {
         let meter = Meter::of(&mut config, &incidents);
         Arc::new(Self {
             #[cfg(feature = "distributable-threads")]
-            scheduling: SchedulingState::new(incarnation),
+            scheduling: SchedulingState::new(),
             #[cfg(feature = "schedule")]
             schedule: OnceLock::new(),
             #[cfg(feature = "schedule")]

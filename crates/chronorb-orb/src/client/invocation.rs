@@ -598,7 +598,7 @@ type ReadReply =
     fn((&mut Frame, &Arena), MessageHeader, TextForm, u32) -> Result<Option<Outcome>, CdrError>;
 
 #[inline(always)]
-fn send_request(
+pub(super) fn send_request(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,

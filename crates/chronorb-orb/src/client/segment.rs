@@ -3,10 +3,14 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use chronorb_giop::SystemException;
+use std::rc::Rc;
+use std::time::Duration;
 
-use super::binding;
-use super::invocation::{Invocation, NextAttempt, exchange, send_oneway};
+use chronorb_giop::SystemException;
+use chronorb_rt::Deadline;
+
+use super::binding::{self, Binding};
+use super::invocation::{Invocation, NextAttempt, exchange, send_oneway, send_request};
 use super::request::Arguments;
 use crate::call::Operation;
 use crate::object::Object;
@@ -76,10 +80,14 @@ fn attempt(
         let answer = exchange(&binding, scope, operation, arguments, limits);
         drop(waiting);
         match answer {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => {
+                if binding.connection.is_closed() {
+                    binding.connection.close();
+                }
+                return Ok(answer);
+            }
             Err(Err(_)) if call.is_cancelled() => {
-                drop(binding);
-                cancel_onward(object, call.guid());
+                cancel_onward(object, binding, call.guid());
                 return Err(call.interrupted());
             }
             Err(outcome) => Invocation::fail(&mut invocation, object, &binding, limits, outcome)?,
@@ -91,9 +99,21 @@ fn attempt(
 /// cancelled. Any ORB understands the request; what it carries is the cancellation.
 #[cold]
 #[inline(never)]
-fn cancel_onward(object: &Object, guid: Guid) {
+fn cancel_onward(object: &Object, binding: Rc<Binding>, guid: Guid) {
     let _cancelling = rtscheduling::cancelling(guid);
     let operation = Operation::oneway("_non_existent");
+    let connection = &binding.connection;
     // A server that cannot be reached any more has lost the thread too.
+    if connection.shared().is_none() && connection.link().is_origin() {
+        let deadline = Deadline::after(LAST_SEND);
+        let send = |scope: &mut _| send_request(&binding, scope, &operation, &|_| Ok(()), deadline);
+        let _ = Scope::with(send);
+        connection.close();
+        return;
+    }
+    drop(binding);
     let _ = Scope::with(|scope| send_oneway(object, scope, &operation, &|_| Ok(())));
 }
+
+/// The longest time that a cancellation takes to be sent on a connection that ends.
+const LAST_SEND: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! The origins of requests and connections, the unit of limits.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::OnceLock;
 
@@ -34,13 +34,19 @@ impl Origin {
     /// The origin of what arrives on a connection.
     pub(crate) fn from_connection(transport: &dyn Connection) -> Self {
         match transport.peer_certificate() {
-            Some(certificate) => Self::Certificate(fingerprint(&certificate)),
+            Some(certificate) => Self::Certificate(fingerprint(certificate)),
             None => Self::by_address(transport),
         }
     }
 
+    /// A hash of the origin, which differs between processes.
+    #[cfg(feature = "distributable-threads")]
+    pub(crate) fn fingerprint(self) -> u64 {
+        fingerprint(self)
+    }
+
     /// The origin by the address of the peer, without a look at certificates.
-    fn by_address(transport: &dyn Connection) -> Self {
+    pub(crate) fn by_address(transport: &dyn Connection) -> Self {
         let remote = transport.remote();
         match remote.address {
             RemoteAddress::Process(credentials) => Self::User(credentials.uid),
@@ -82,10 +88,10 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A keyed hash: without the key, a certificate with the fingerprint of another one is not found.
-fn fingerprint(certificate: &[u8]) -> u64 {
+/// A keyed hash: without the key, a value with the fingerprint of another one is not found.
+fn fingerprint(value: impl Hash) -> u64 {
     static KEYS: OnceLock<RandomState> = OnceLock::new();
-    KEYS.get_or_init(RandomState::new).hash_one(certificate)
+    KEYS.get_or_init(RandomState::new).hash_one(value)
 }
 
 #[cfg(test)]

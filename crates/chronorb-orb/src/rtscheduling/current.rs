@@ -134,7 +134,7 @@ impl SchedulingCurrent {
         thread::enter(NewLevel {
             core: &self.core,
             guid,
-            is_hosted: false,
+            origin: None,
             parameter: None,
             implicit: None,
             hops: 0,

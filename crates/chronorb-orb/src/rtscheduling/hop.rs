@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Weak};
 
 use chronorb_giop::{CompletionStatus, SchedulingContext, SystemException, SystemExceptionKind};
@@ -268,29 +269,38 @@ impl Drop for InterruptibleWait {
     }
 }
 
-/// Begins the part of a distributable thread that a request with this context brings to the calling
-/// thread, which has the constraint of the request.
+/// Cancels the distributable thread of a context where a request of this origin has brought it.
+/// Returns the exception for the request that cancels, which is the same if there is none.
+#[cold]
+#[inline(never)]
+pub(crate) fn cancel_hosted(
+    core: &Core,
+    context: &SchedulingContext,
+    origin: NonZeroU64,
+) -> SystemException {
+    record::cancel_from(core.number, Guid(context.guid), origin);
+    thread::cancelled(CompletionStatus::No)
+}
+
+/// Begins the part of a distributable thread that a request with this context and of this origin
+/// brings to the calling thread, which has the constraint of the request.
 ///
 /// # Errors
-/// `THREAD_CANCELLED` for a request that cancels, which has no other effect; `IMP_LIMIT` if the
-/// calling thread has too many distributable threads within each other.
+/// `IMP_LIMIT` if the calling thread has too many distributable threads within each other.
 #[cold]
 #[inline(never)]
 pub(crate) fn host(
     core: &Arc<Core>,
     context: &SchedulingContext,
     priority: Option<Priority>,
+    origin: NonZeroU64,
 ) -> Result<HostedThread, SystemException> {
     let guid = Guid(context.guid);
-    if context.cancelled {
-        record::cancel(core.number, guid);
-        return Err(thread::cancelled(CompletionStatus::No));
-    }
     let parameter = SchedulingParameter::read(context, priority, due());
     thread::enter(NewLevel {
         core,
         guid,
-        is_hosted: true,
+        origin: Some(origin),
         parameter,
         implicit: parameter,
         hops: context.hops,

@@ -49,6 +49,9 @@
 //! exclusive connection ends with that; a shared one goes on. The server reads the cancellation by
 //! a thread of its lane that is free; if it has none, the thread goes on until its request has been
 //! served.
+//!
+//! A server heeds a cancellation only from the [origin](crate::quota::Origin) that brought the
+//! thread there, by a request for an object of the server that its POA's authorizer permits.
 
 mod current;
 mod hop;
@@ -63,7 +66,8 @@ pub use chronorb_rt::Monotonic;
 
 pub use current::{SchedulingCurrent, SegmentError, SegmentGuard, SpawnThreadError};
 pub(crate) use hop::{
-    Answer, CallInSegment, begin_call, begin_detached, begin_poll, cancelling, host, is_in_segment,
+    Answer, CallInSegment, begin_call, begin_detached, begin_poll, cancel_hosted, cancelling, host,
+    is_in_segment,
 };
 pub use parameter::{Guid, SchedulingParameter};
 pub(crate) use record::Interrupt;

@@ -8,20 +8,18 @@ use chronorb_rt::Monotonic;
 
 use crate::rtcorba::Priority;
 
-/// The identity of a distributable thread (`RTScheduling::Current::IdType`): 64 bits that are
-/// random for each ORB, and 64 bits of a counter. It is unique without a registry.
+/// The identity of a distributable thread (`RTScheduling::Current::IdType`): 128 bits, which are
+/// random for each thread. It is unique without a registry, and tells no other identity.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Guid(pub [u8; 16]);
 
 impl Guid {
-    pub(super) fn new(key: u64, number: u64) -> Self {
-        let mut octets = [0; 16];
-        octets[..8].copy_from_slice(&key.to_be_bytes());
-        octets[8..].copy_from_slice(&number.to_be_bytes());
-        Self(octets)
+    pub(super) fn new(first: u64, second: u64) -> Self {
+        let number = (u128::from(first) << 64) | u128::from(second);
+        Self(number.to_be_bytes())
     }
 
-    /// The key of the ORB, and the number of the thread.
+    /// The two words of the identity.
     pub(super) fn halves(self) -> (u64, u64) {
         let number = u128::from_be_bytes(self.0);
         ((number >> 64) as u64, number as u64)
@@ -30,8 +28,7 @@ impl Guid {
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (key, number) = self.halves();
-        write!(f, "{key:016x}-{number}")
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The part of an ORB in dynamic scheduling: its scheduler, and the identities that it gives.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -9,20 +9,16 @@ use super::{FixedPriorityScheduler, Guid, Scheduler};
 /// The scheduler of an ORB, and the source of its identities.
 pub(crate) struct SchedulingState {
     scheduler: OnceLock<Arc<dyn Scheduler>>,
-    /// Differs for each ORB, also for those that start at the same time.
-    key: u64,
+    /// The secret key of identities, random for each ORB.
+    key: RandomState,
     next: AtomicU64,
 }
 
 impl SchedulingState {
-    /// Makes the state of an ORB that has this incarnation.
-    pub(crate) fn new(incarnation: u64) -> Self {
-        // Its keys are random.
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u64(incarnation);
+    pub(crate) fn new() -> Self {
         Self {
             scheduler: OnceLock::new(),
-            key: hasher.finish(),
+            key: RandomState::new(),
             next: AtomicU64::new(1),
         }
     }
@@ -47,8 +43,13 @@ impl SchedulingState {
     }
 
     /// Returns an identity that no other distributable thread has.
+    ///
+    /// Both halves are hashes of a number under a secret key, by a pseudorandom function (SipHash),
+    /// so identities that a peer has seen tell no others. No system call is made.
     pub(super) fn next_guid(&self) -> Guid {
-        Guid::new(self.key, self.next.fetch_add(1, Ordering::Relaxed))
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let [first, second] = [0_u64, 1].map(|half| self.key.hash_one((half, number)));
+        Guid::new(first, second)
     }
 }
 
@@ -57,15 +58,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities_of_orbs_that_start_at_the_same_nanosecond_differ() {
-        const EACH: usize = 1_000_000;
-        let states = [SchedulingState::new(7), SchedulingState::new(7)];
+    fn identities_differ_in_all_their_bits() {
+        const EACH: usize = 100_000;
+        let states = [SchedulingState::new(), SchedulingState::new()];
         let guids = states
             .iter()
             .flat_map(|state| (0..EACH).map(|_| state.next_guid()));
-        let mut guids: Vec<_> = guids.collect();
-        guids.sort_unstable();
-        guids.dedup();
-        assert_eq!(guids.len(), 2 * EACH);
+        let guids: Vec<_> = guids.collect();
+        // Each bit is set in half of them: more than 11 standard deviations are left to either
+        // side.
+        let half = EACH as u32;
+        for bit in 0..128 {
+            let has_bit = |guid: &&Guid| u128::from_be_bytes(guid.0) >> bit & 1 == 1;
+            let set = guids.iter().filter(has_bit).count() as u32;
+            assert!(set.abs_diff(half) < half / 40, "bit {bit}: {set}");
+        }
+        for half in 0..2 {
+            let mut halves: Vec<_> = guids
+                .iter()
+                .map(|guid| <[u64; 2]>::from(guid.halves())[half])
+                .collect();
+            halves.sort_unstable();
+            halves.dedup();
+            assert_eq!(halves.len(), 2 * EACH);
+        }
     }
 }

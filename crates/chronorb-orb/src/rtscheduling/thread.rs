@@ -1,6 +1,7 @@
 //! The distributable threads and segments of the calling thread, and handles to others.
 
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,7 +172,8 @@ impl PriorityBefore {
 pub(super) struct NewLevel<'a> {
     pub(super) core: &'a Arc<Core>,
     pub(super) guid: Guid,
-    pub(super) is_hosted: bool,
+    /// The origin of the request that brings it; `None` if it begins here.
+    pub(super) origin: Option<NonZeroU64>,
     pub(super) parameter: Option<SchedulingParameter>,
     pub(super) implicit: Option<SchedulingParameter>,
     pub(super) hops: u16,
@@ -515,12 +517,12 @@ impl State {
         }
         let name = record::name_of(new.core.number, new.guid);
         self.entered += 1;
-        let activity = self.record.0[level].begin(self.entered, name);
+        let activity = self.record.0[level].begin(self.entered, name, new.origin);
         self.levels.push(Level {
             core: new.core.clone(),
             guid: new.guid,
             activity,
-            is_hosted: new.is_hosted,
+            is_hosted: new.origin.is_some(),
             first: self.segments.len(),
             parameter: new.parameter,
             implicit: new.implicit,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-#[cfg(feature = "bidir")]
+#[cfg(any(feature = "bidir", feature = "distributable-threads"))]
 use std::sync::OnceLock;
 #[cfg(feature = "bidir")]
 use std::sync::atomic::AtomicU64;
@@ -85,6 +85,9 @@ pub(super) struct ServerConnection {
     proved: AtomicBool,
     #[cfg(feature = "bidir")]
     bidirectional: Bidirectional,
+    /// The fingerprint of the origin of its requests, once it was asked for.
+    #[cfg(feature = "distributable-threads")]
+    fingerprint: OnceLock<NonZeroU64>,
 }
 
 /// The part of a connection on which both sides send requests.
@@ -244,7 +247,19 @@ impl ServerConnection {
             proved: AtomicBool::new(!datagram_peers::is_datagram_peer(carriage)),
             #[cfg(feature = "bidir")]
             bidirectional: Bidirectional::default(),
+            #[cfg(feature = "distributable-threads")]
+            fingerprint: OnceLock::new(),
         }
+    }
+
+    /// The fingerprint of the origin of its requests.
+    #[cfg(feature = "distributable-threads")]
+    #[inline]
+    pub(super) fn fingerprint(&self) -> NonZeroU64 {
+        *self.fingerprint.get_or_init(|| {
+            let origin = Origin::from_connection(self.transport());
+            NonZeroU64::new(origin.fingerprint()).unwrap_or(NonZeroU64::MAX)
+        })
     }
 
     pub(super) fn transport(&self) -> &dyn Connection {

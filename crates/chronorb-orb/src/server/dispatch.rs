@@ -274,7 +274,7 @@ impl Context<'_> {
         #[cfg(feature = "diop")]
         let key = proof::key_of(self.core, self.at.connection, key);
         let registered = self.core.initial_references.registered(key);
-        let here = is_here(self.core, key, self.at.connection);
+        let here = is_here(self.core, key, self.at.connection, b"_locate");
         #[cfg(feature = "diop")]
         let (here, registered) = {
             let size = message.size as usize;
@@ -582,7 +582,8 @@ pub(super) fn priority_at(
     priority
 }
 
-/// Whether a request for the object would find a servant; activates adapters for it.
+/// Whether a request for the object, of this operation, would find a servant; activates adapters
+/// for it.
 ///
 /// # Errors
 /// Those of finding its POA; `NO_PERMISSION` where its authorizer refuses.
@@ -590,6 +591,7 @@ fn is_here(
     core: &Core,
     octets: &[u8],
     connection: &ServerConnection,
+    operation: &[u8],
 ) -> Result<bool, SystemException> {
     let Some(key) = ObjectKey::parse(octets) else {
         return Ok(false);
@@ -600,7 +602,7 @@ fn is_here(
         Ok(poa) if poa.is_forged(octets) => Ok(false),
         Ok(poa) => {
             let peer = Peer::new(connection.transport());
-            poa.authorize(Some(peer), key.id, b"_locate")?;
+            poa.authorize(Some(peer), key.id, operation)?;
             Ok(poa.has_servant(key.hint, key.id))
         }
         Err(unknown) if unknown.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
@@ -672,8 +674,20 @@ impl<'a> Request<'a> {
         arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), UpcallError> {
-        use crate::rtscheduling::{Answer, host};
-        let hosted = host(self.core, context, propagated)?;
+        use crate::rtscheduling::{Answer, cancel_hosted, host};
+        let origin = self.at.connection.fingerprint();
+        if context.cancelled {
+            // It need not wait for its POA, in which the thread to cancel may be.
+            let key = self.header.target.key().unwrap_or_default();
+            let here = is_here(self.core, key, self.at.connection, self.header.operation);
+            let answer = if here? {
+                cancel_hosted(self.core, context, origin)
+            } else {
+                NO_SUCH_ADAPTER
+            };
+            return Err(answer.into());
+        }
+        let hosted = host(self.core, context, propagated, origin)?;
         // The end of the distributable thread may change the answer.
         let served = self.serve(arena, thread, propagated, arguments, reply, false);
         let answer = match &served {

@@ -131,6 +131,7 @@ mod rtcorba {
 
 #[cfg(feature = "distributable-threads")]
 mod rtscheduling {
+    mod authority;
     mod cancel;
     mod hops;
     mod nodes;

@@ -218,7 +218,10 @@ impl ExclusiveConnection {
             Ok(None) => timeout(CompletionStatus::Maybe).into(),
             Err(failure) => failure,
         };
-        link.close();
+        // One that is marked already was closed, or its thread closes it after a cancellation.
+        if !link.is_closed() {
+            link.close();
+        }
         Err(failure)
     }
 }

@@ -18,10 +18,14 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, poll_for};
 use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy, unsent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(feature = "distributable-threads")]
+use rustix::net::{Shutdown, shutdown};
 
 use super::key::ChannelKind;
 use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
+#[cfg(feature = "distributable-threads")]
+use crate::quota::Origin;
 use crate::room::KEPT_CAPACITY;
 use crate::scope;
 
@@ -152,6 +156,12 @@ impl Link {
         self.mark_closed(true);
         self.permit.give_back();
         self.transport.shutdown();
+    }
+
+    /// Whether the server takes requests of another connection for those of another peer.
+    #[cfg(feature = "distributable-threads")]
+    pub(in crate::client) fn is_origin(&self) -> bool {
+        self.is_stream && matches!(Origin::by_address(&*self.transport), Origin::Connection(..))
     }
 
     /// Tells a server that it may not send a message of this kind here, such as a request on a
@@ -305,8 +315,13 @@ impl Link {
 
 #[cfg(feature = "distributable-threads")]
 impl crate::rtscheduling::Interrupt for Link {
+    /// Ends the wait of the connection's thread for a reply. On the loopback, the thread can still
+    /// send the cancellation, which the server heeds on the same connection only.
     fn interrupt(&self) {
-        self.close();
+        self.mark_closed(true);
+        if !self.is_origin() || shutdown(&self.transport, Shutdown::Read).is_err() {
+            self.close();
+        }
     }
 }
 
