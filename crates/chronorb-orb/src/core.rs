@@ -153,6 +153,12 @@ impl Core {
         }
     }
 
+    /// Closes a connection of a client that is idle, since no descriptor is left for a connection
+    /// to a server; returns whether there was one.
+    pub(crate) fn make_room_for_file(&self) -> bool {
+        self.server.make_room_for_file()
+    }
+
     /// Suspects an address of a server for a time, so that calls with a fail-over policy prefer
     /// others: all bindings are made again.
     #[cold]

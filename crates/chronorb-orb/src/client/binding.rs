@@ -604,12 +604,18 @@ fn pick_connection(
         });
         let limits = (limit, effective.connect_timeout);
         let mut opened = open(core, &key, (text, code_sets), limits);
-        if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
+        // Another thread may take what was made room for.
+        while let Err(no_room @ (NoConnection::TooMany | NoConnection::Exhausted(_))) = &opened {
+            let lacks_files = matches!(no_room, NoConnection::Exhausted(_));
+            let has_room = (lacks_files && core.make_room_for_file()) || make_room(core);
+            if !has_room {
+                break;
+            }
             opened = open(core, &key, (text, code_sets), limits);
         }
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
-            Err(NoConnection::Unreachable(why)) => {
+            Err(NoConnection::Unreachable(why) | NoConnection::Exhausted(why)) => {
                 let is_first = failure != Some(NO_USABLE_PROFILE);
                 let part = if is_first { "" } else { "; " };
                 let _ = write!(reasons, "{part}{why}");

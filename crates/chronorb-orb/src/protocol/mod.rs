@@ -281,6 +281,11 @@ pub(crate) struct Way {
 }
 
 impl Way {
+    /// The host; empty for an address on this machine that has none.
+    pub(crate) fn host(&self) -> &str {
+        self.address.as_host().map_or("", |(host, _)| host)
+    }
+
     /// Whether references publish both alike.
     pub(crate) fn is_same_place(&self, other: &Self) -> bool {
         (self.protocol, &self.address) == (other.protocol, &other.address)

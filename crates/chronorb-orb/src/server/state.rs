@@ -1,5 +1,6 @@
 //! The server's part of an ORB.
 
+use std::cmp::Reverse;
 #[cfg(feature = "bidir")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -76,6 +77,19 @@ impl ServerState {
         let more = lanes as u64 * u64::from(max_connections);
         let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
         raise_open_files(before + more);
+    }
+
+    /// Closes a connection of a client that is idle, in order, since no descriptor is left for a
+    /// connection to a server; returns whether there was one. The lane with the most connections is
+    /// the first.
+    #[cold]
+    pub(crate) fn make_room_for_file(&self) -> bool {
+        let pools = self.pools.lock();
+        let lanes = pools.all().flat_map(|pool| pool.lanes());
+        let mut lanes: Vec<_> = lanes.cloned().collect();
+        drop(pools);
+        lanes.sort_by_cached_key(|lane| Reverse(lane.connections.len()));
+        lanes.iter().any(|lane| lane.make_room(None))
     }
 
     /// The number of open files that the process may have, and the number that the connections of

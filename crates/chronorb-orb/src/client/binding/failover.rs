@@ -114,7 +114,9 @@ pub(super) fn watch(
         (deadline, None),
     );
     let asking = opened.map_err(|none| match none {
-        NoConnection::Unreachable(why) => because(NO_USABLE_PROFILE, format_args!("{why}")),
+        NoConnection::Unreachable(why) | NoConnection::Exhausted(why) => {
+            because(NO_USABLE_PROFILE, format_args!("{why}"))
+        }
         #[cfg(feature = "access")]
         NoConnection::Refused => REFUSED_BY_RULES,
         NoConnection::TooMany => TOO_MANY_CONNECTIONS,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chronorb_rt::Monotonic;
 
 use super::{BINDINGS, Binding};
-use crate::client::connection::{ClientConnection, ConnectionKey};
+use crate::client::connection::{ClientConnection, ConnectionKey, Crowds};
 use crate::core::Core;
 use crate::rtcorba::RebindMode;
 
@@ -39,17 +39,22 @@ pub(super) fn close_unused(core: &Core, now: u64, time_out: Duration) {
         .close_unused_since(Monotonic::from_nanos(before));
 }
 
-/// Closes the connection that was used least recently, of this thread's and of those that threads
-/// share; returns whether there was one. Exclusive connections of other threads stay.
+/// Closes an idle connection, of those that threads share or else of this thread's; returns whether
+/// there was one. Those to the host with the most connections go first ([`Crowds`]), and of these
+/// the one that was used least recently. Exclusive connections of other threads stay.
 #[cold]
 pub(super) fn make_room(core: &Core) -> bool {
     if core.client.close_idlest() {
         forget_closed();
         return true;
     }
-    let idlest = disposable(core).into_iter().min_by_key(|c| c.last_use());
+    let own = disposable(core);
+    let crowds = Crowds::of(own.iter().map(|connection| &connection.way));
+    let idlest = own
+        .iter()
+        .min_by_key(|c| (crowds.rank(&c.way), c.last_use()));
     idlest.is_some_and(|connection| {
-        drop_connection(&connection);
+        drop_connection(connection);
         true
     })
 }

@@ -118,6 +118,11 @@ impl KeptOneways {
         due.max(self.retry.load(Ordering::Relaxed))
     }
 
+    /// Whether there are any.
+    pub(super) fn has_any(&self) -> bool {
+        self.due.load(Ordering::Acquire) != NEVER
+    }
+
     /// Sends as much as there is room for, without waiting.
     pub(super) fn send_due(&self) {
         let busy = Err(IoError::WouldBlock);

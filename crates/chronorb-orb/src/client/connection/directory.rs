@@ -2,6 +2,7 @@
 //! new ones.
 
 use std::any::Any;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 #[cfg(feature = "access")]
 use std::fmt;
@@ -17,6 +18,7 @@ use chronorb_rt::{Deadline, Monotonic, PiMutex};
 #[cfg(feature = "access")]
 use chronorb_transport::Address;
 use chronorb_transport::{ConnectError, Connection, Setup};
+use rustix::io::Errno;
 
 #[cfg(feature = "baselines")]
 use super::active;
@@ -52,6 +54,8 @@ pub(in crate::client) enum NoConnection {
     Refused,
     /// The ORB has as many connections as it may have.
     TooMany,
+    /// No descriptor is left, for this reason.
+    Exhausted(String),
     Exception(SystemException),
 }
 
@@ -100,6 +104,11 @@ struct SharedEntry {
     /// The time and the reason of the last failure to connect.
     failed: Option<(Monotonic, String)>,
 }
+
+/// The numbers of connections by host. A host with many ports does not use up the connections to
+/// others, because its own make room first.
+#[derive(Default)]
+pub(in crate::client) struct Crowds<'w>(HashMap<&'w str, usize>);
 
 /// The deadline of a call, and the longest time of an attempt to connect if that is not the ORB's.
 type ConnectLimits = (Deadline, Option<Duration>);
@@ -247,6 +256,7 @@ fn connect(
             ConnectError::Unacceptable { .. } => {
                 because(NO_PROTECTION, format_args!("{scheme}: {error}")).into()
             }
+            _ if is_exhausted(errno) => NoConnection::Exhausted(format!("{scheme}: {error}")),
             _ => NoConnection::Unreachable(format!("{scheme}: {error}")),
         }
     })?;
@@ -276,6 +286,13 @@ fn errno_of(error: &ConnectError) -> i64 {
         _ => None,
     };
     i64::from(of_system.unwrap_or(0))
+}
+
+/// Whether the error of this number is a lack of descriptors.
+fn is_exhausted(errno: i64) -> bool {
+    [Errno::MFILE, Errno::NFILE]
+        .map(|lack| i64::from(lack.raw_os_error()))
+        .contains(&errno)
 }
 
 /// Whether the judgement of the access rules on an address stays open until a connection exists.
@@ -335,6 +352,22 @@ fn share(
     Ok((shared, thread))
 }
 
+impl<'w> Crowds<'w> {
+    /// Counts connections with these ways.
+    pub(in crate::client) fn of(ways: impl Iterator<Item = &'w Way>) -> Self {
+        let mut this = Self::default();
+        for way in ways {
+            *this.0.entry(way.host()).or_default() += 1;
+        }
+        this
+    }
+
+    /// The rank of a connection by its host: the least where most connections are.
+    pub(in crate::client) fn rank(&self, way: &Way) -> Reverse<usize> {
+        Reverse(self.0.get(way.host()).copied().unwrap_or_default())
+    }
+}
+
 impl ClientState {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
@@ -364,18 +397,26 @@ impl ClientState {
         &self.connections().flusher
     }
 
-    /// Closes the shared connection that has been idle longest; returns whether there was one.
+    /// Closes a shared connection that is idle: of those to the host with the most connections, the
+    /// one that has been idle longest. Returns whether there was one.
     pub(in crate::client) fn close_idlest(&self) -> bool {
-        let mut idle = self.connections().all_shared();
+        self.flusher().send_all();
         loop {
-            let since = |owner: &Arc<SharedOwner>| owner.shared.idle_since();
-            let candidates = idle.iter().enumerate();
-            let candidates = candidates.filter_map(|(i, owner)| Some((since(owner)?, i)));
-            let Some((since, index)) = candidates.min() else {
-                return false;
+            let all = self.connections().all_shared();
+            let crowds = Crowds::of(all.iter().map(|owner| &owner.key.way));
+            let rank = |owner: &SharedOwner| {
+                let since = owner.shared.idle_since()?;
+                Some((crowds.rank(&owner.key.way), since))
             };
-            // One that is in use by now is skipped.
-            if idle.swap_remove(index).shared.close_unused_since(since) {
+            let idle = all.iter().filter_map(|owner| Some((rank(owner)?, owner)));
+            let mut idle: Vec<_> = idle.collect();
+            idle.sort_unstable_by_key(|(rank, _)| *rank);
+            if idle.is_empty() {
+                return false;
+            }
+            // One that is in use by now is skipped. Where all are, other threads have proceeded.
+            let mut idle = idle.into_iter();
+            if idle.any(|((_, since), owner)| owner.shared.close_unused_since(since)) {
                 return true;
             }
         }

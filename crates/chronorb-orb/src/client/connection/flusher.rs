@@ -72,6 +72,15 @@ impl Flusher {
         }
     }
 
+    /// Sends all kept oneways for which there is room.
+    pub(super) fn send_all(&self) {
+        let all = self.state.lock().kept.clone();
+        let all = all.iter().filter_map(Weak::upgrade);
+        for kept in all.filter(|kept| kept.has_any()) {
+            kept.send_due();
+        }
+    }
+
     /// Sends all kept oneways for which there is room, and ends the thread.
     pub(super) fn end(&self) {
         let all = {

@@ -58,7 +58,7 @@ pub(crate) use directory::ClientState;
 pub(super) use directory::NO_PROTECTION;
 #[cfg(feature = "bidir")]
 pub(super) use directory::call_back;
-pub(super) use directory::{NoConnection, open};
+pub(super) use directory::{Crowds, NoConnection, open};
 pub(super) use heartbeat::HeartbeatPeer;
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};

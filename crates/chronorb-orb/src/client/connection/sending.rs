@@ -8,7 +8,7 @@ use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::{
     CompletionStatus, MessageType, Protocol, encode_cancel_request, finish_message, start_message,
 };
-use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_rt::{Deadline, Gate, PiMutex, PiMutexGuard};
 use chronorb_transport::IoError;
 
 #[cfg(feature = "baselines")]
@@ -45,6 +45,16 @@ pub(super) struct UnsentMessage {
 impl SendMode {
     pub(super) fn in_turn() -> Self {
         Self::InTurn(PiMutex::new(Frame::new(0, usize::MAX)))
+    }
+
+    /// Takes the turn to send, if no other thread has it and nothing is left to send. Nothing is
+    /// sent while it is held.
+    pub(super) fn take_idle_turn(&self) -> Option<Option<PiMutexGuard<'_, Frame>>> {
+        match self {
+            Self::InTurn(turn) => turn.try_lock().filter(|rest| rest.is_empty()).map(Some),
+            #[cfg(feature = "baselines")]
+            Self::Queued(_) => Some(None),
+        }
     }
 
     /// Takes a message back; `None` if it was sent.
@@ -202,13 +212,14 @@ impl SharedConnection {
         deadline: Deadline,
         send: impl FnOnce(&Link) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        if self.link.is_closed() {
-            return Err(Failure::NotProcessed);
-        }
         let left = deadline.remaining();
         let Some(mut rest) = left.and_then(|left| turn.try_lock_for(left)) else {
             return Err(timeout(CompletionStatus::No).into());
         };
+        // An idle connection is closed by a thread that has the turn.
+        if self.link.is_closed() {
+            return Err(Failure::NotProcessed);
+        }
         let before = self.send_rest(&mut rest, deadline);
         let sent = before.and_then(|()| send(&self.link));
         if sent.is_err() && self.link.is_closed() {

@@ -64,7 +64,9 @@ pub(super) struct Calls {
     pub(super) is_read: bool,
     /// The reason why no more replies will arrive.
     pub(super) end: Option<Failure>,
+    /// The time of its last use, or at which it was made.
     last_use: Monotonic,
+    was_used: bool,
     /// Whether the connection ends as soon as no call is under way.
     is_leaving: bool,
     /// Frames to exchange for those with replies.
@@ -157,17 +159,24 @@ impl SharedConnection {
 
     /// The time since which it could be closed without a loss; `None` if it is in use or kept.
     pub(super) fn idle_since(&self) -> Option<Monotonic> {
+        let _turn = self.sending.take_idle_turn()?;
         self.idle_time(&self.calls.lock())
     }
 
     fn idle_time(&self, calls: &Calls) -> Option<Monotonic> {
         let is_idle = calls.waiting.is_empty() && !self.link.is_closed();
-        (is_idle && !self.is_kept.load(Ordering::Relaxed)).then_some(calls.last_use)
+        // The thread that has made it is about to use it.
+        let is_new = !calls.was_used && Monotonic::now().since(calls.last_use) < FIRST_USE;
+        let may_end = is_idle && !is_new && !self.is_kept.load(Ordering::Relaxed);
+        may_end.then_some(calls.last_use)
     }
 
     /// Closes it if it could be closed without a loss and was not used since `time`; returns
     /// whether it did.
     pub(super) fn close_unused_since(&self, time: Monotonic) -> bool {
+        let Some(_turn) = self.sending.take_idle_turn() else {
+            return false;
+        };
         self.close_if(|shared, calls| shared.idle_time(calls).is_some_and(|since| since <= time))
     }
 
@@ -192,7 +201,7 @@ impl SharedConnection {
 
     /// Notes that it is in use.
     pub(super) fn touch(&self) {
-        self.calls.lock().last_use = Monotonic::now();
+        self.calls.lock().touch();
     }
 
     /// Closes it: nothing is sent any more. A reader finds the octets that had arrived, and then
@@ -514,7 +523,7 @@ impl SharedConnection {
             self.link.mark_closed(true);
         }
         if calls.waiting.is_empty() {
-            calls.last_use = Monotonic::now();
+            calls.touch();
         }
         wake_next_reader(calls);
         drop(removed);
@@ -543,9 +552,15 @@ impl Calls {
             is_read,
             end: None,
             last_use: Monotonic::now(),
+            was_used: false,
             is_leaving: false,
             spare_frames: Vec::new(),
         }
+    }
+
+    fn touch(&mut self) {
+        self.last_use = Monotonic::now();
+        self.was_used = true;
     }
 
     pub(super) fn position(&self, request_id: u32) -> Option<usize> {
@@ -613,6 +628,8 @@ const NEWEST: Protocol = Protocol::Giop(Version::V1_2);
 const KEPT_FRAMES: usize = 8;
 /// Replies of which fragments are kept.
 const MAX_PARTIAL_REPLIES: usize = 64;
+/// The longest time from the making of a connection to its first use.
+const FIRST_USE: Duration = Duration::from_secs(1);
 /// The limit of one wait for a message; the wait is repeated.
 const LONG: Duration = Duration::from_secs(3600);
 

@@ -18,7 +18,7 @@ impl ServerLane {
     /// The order is: datagram peers, which lose nothing by it; connections on which no whole
     /// message has arrived, the oldest first; then the connection that was idle longest.
     #[cold]
-    pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
+    pub(in super::super) fn make_room(&self, of: Option<Origin>) -> bool {
         self.end_one(&|connection| of.is_none() || connection.origin == of)
     }
 

@@ -4,13 +4,17 @@ use chronorb_giop::minor;
 use chronorb_orb::SystemExceptionKind::{NoResources, Timeout};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
-use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig, SystemException};
+use chronorb_orb::{
+    CompletionStatus, ConnectionStrategy, Object, Operation, Orb, OrbConfig, SystemException,
+};
 use chronorb_rt::Monotonic;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::support::adapters::until;
 use crate::support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
-use crate::support::raw_server::{Message, Peer, RawServer, object_at, raw_server};
+use crate::support::raw_server::{Message, Peer, RawServer, object_at, raw_server, raw_server_at};
 use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
 use crate::support::{Latch, add, orb_with, served, with_longer_times, with_short_timeout};
 
@@ -47,6 +51,60 @@ fn at_the_limit_the_connection_that_was_used_least_recently_is_closed() {
         }
         let connections = [&a, &b, &c].map(RawServer::connections);
         assert_eq!(connections, [1, 2, 1], "{strategy:?}");
+    }
+}
+
+#[test]
+fn threads_that_connect_at_the_limit_lose_no_request() {
+    const THREADS: usize = 4;
+    const ROUNDS: usize = 40;
+    for strategy in SHARED {
+        // More than the threads have in use at once, and fewer than there are servers.
+        let client = client_with(strategy, |config| {
+            config.max_client_connections = 2 * THREADS as u32;
+        });
+        let received = Arc::new(AtomicUsize::new(0));
+        let servers = [(); 4 * THREADS].map(|()| {
+            let received = received.clone();
+            raw_server(move |mut peer: Peer| {
+                while peer.message().is_some() {
+                    received.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        });
+        let objects = servers.map(|server| object_at(&client, server.address));
+        std::thread::scope(|scope| {
+            for first in 0..THREADS {
+                let objects = &objects;
+                scope.spawn(move || {
+                    for at in 0..ROUNDS * objects.len() {
+                        let object = &objects[(first + at) % objects.len()];
+                        let sent = object.invoke_oneway(&Operation::oneway("add"), &|e| {
+                            e.write_i32(1)?;
+                            e.write_i32(2)
+                        });
+                        assert_eq!(sent, Ok(()), "{strategy:?}");
+                    }
+                });
+            }
+        });
+        let sent = THREADS * ROUNDS * objects.len();
+        until("all arrive", || received.load(Ordering::SeqCst) == sent);
+    }
+}
+
+#[test]
+fn the_host_with_most_connections_makes_room_for_others() {
+    for strategy in STRATEGIES {
+        let client = client_with(strategy, |config| config.max_client_connections = 3);
+        let [(a, to_a), (b, to_b), (c, to_c)] = servers(&client);
+        let elsewhere = raw_server_at("127.0.0.2:0", Peer::answer_all);
+        let to_elsewhere = object_at(&client, elsewhere.address);
+        for object in [&to_elsewhere, &to_a, &to_b, &to_c, &to_a, &to_elsewhere] {
+            assert_eq!(add(object, 1, 2), Ok(3));
+        }
+        let connections = [&elsewhere, &a, &b, &c].map(RawServer::connections);
+        assert_eq!(connections, [1, 2, 1, 1], "{strategy:?}");
     }
 }
 
@@ -129,7 +187,7 @@ fn without_an_idle_time_out_connections_stay() {
 /// priorities.
 fn connections_of_two_priorities(client: &Orb) -> usize {
     let [(server, object)] = servers(client);
-    let (done, arrived) = (Latch::default(), std::sync::atomic::AtomicU32::new(0));
+    let (done, arrived) = (Latch::default(), AtomicU32::new(0));
     std::thread::scope(|scope| {
         for value in [10, 20, 10, 20] {
             let (object, done, arrived) = (&object, &done, &arrived);
@@ -137,7 +195,7 @@ fn connections_of_two_priorities(client: &Orb) -> usize {
                 let current = client.rt_current();
                 current.set_priority(corba(value)).expect("it is mapped");
                 assert_eq!(add(object, 1, 2), Ok(3));
-                if arrived.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 3 {
+                if arrived.fetch_add(1, Ordering::SeqCst) == 3 {
                     done.set(1);
                 }
                 done.reach(1);

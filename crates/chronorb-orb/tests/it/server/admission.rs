@@ -2,18 +2,21 @@
 
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType};
 use chronorb_orb::{
-    Activity, Incident, Object, Orb, OrbConfig, ThreadSnapshot, ThreadpoolStrategy,
+    Activity, Incident, Object, Operation, Orb, OrbConfig, ThreadSnapshot, ThreadpoolStrategy,
 };
 use chronorb_rt::Deadline;
 use chronorb_transport::{
     Address, Connection, IoError, Setup, Transport, parse_endpoints, tcp::Tcp,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::Read;
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::support::adapters::until;
 use crate::support::descriptors::spawn;
+use crate::support::raw_server::object_at;
 use crate::support::{
     PATIENCE, ServedProbe, add, name_of, nothing, orb, orb_with, served_by, with_longer_times,
 };
@@ -486,5 +489,20 @@ fn without_descriptors() {
     assert_eq!(last_word(&*silent[0]), Some(MessageType::CloseConnection));
     assert_eq!(count(&s.server, Incident::Evicted), 1);
     assert_eq!(add(&s.object, 1, 1), Ok(2), "the one that was there before");
+    // A connection to a server needs a descriptor too.
+    let listener = TcpListener::bind("127.0.0.1:0");
+    assert!(listener.is_err(), "none is left");
+    drop(files.pop());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("one is left");
+    let consumer = listener.local_addr().expect("it is bound");
+    let consumer = object_at(&s.server, consumer);
+    let told = consumer.invoke_oneway(&Operation::oneway("tell"), &|_| Ok(()));
+    assert_eq!(told, Ok(()));
+    assert_eq!(last_word(&*silent[1]), Some(MessageType::CloseConnection));
+    assert_eq!(count(&s.server, Incident::Evicted), 2);
     drop(files);
+    let (mut peer, _) = listener.accept().expect("it is connected");
+    let mut header = [0; HEADER_LEN];
+    peer.read_exact(&mut header).expect("the request arrives");
+    assert_eq!(&header[..4], b"GIOP");
 }

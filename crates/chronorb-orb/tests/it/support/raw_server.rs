@@ -43,7 +43,15 @@ pub(crate) enum Message {
 
 /// Serves each connection by `serve`, in its own thread.
 pub(crate) fn raw_server(serve: impl Fn(Peer) + Clone + Send + 'static) -> RawServer {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    raw_server_at("127.0.0.1:0", serve)
+}
+
+/// Serves as [`raw_server`] does, at another address of the loopback.
+pub(crate) fn raw_server_at(
+    address: &str,
+    serve: impl Fn(Peer) + Clone + Send + 'static,
+) -> RawServer {
+    let listener = TcpListener::bind(address).expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = accepted.clone();
