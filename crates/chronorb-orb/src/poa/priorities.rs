@@ -13,6 +13,7 @@
 //! A priority that a client propagates is admitted up to the ceilings of the POA and of the
 //! endpoint.
 
+use std::fmt;
 use std::net::IpAddr;
 
 #[cfg(feature = "ssliop")]
@@ -26,9 +27,27 @@ use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, Pr
 use crate::core::Core;
 use crate::failure;
 use crate::object::Object;
-use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBands};
-use crate::server::ServerPool;
+use crate::server::{PublishedEndpoint, ServerPool};
+
+/// The strangers that can send requests to a POA without proof of their identity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Reach {
+    /// The users of this machine.
+    Users,
+    /// Clients on a network.
+    Network,
+}
+
+/// Displays one of them, for messages to people.
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Users => "any user of this machine",
+            Self::Network => "any client on the network",
+        })
+    }
+}
 
 impl Poa {
     /// Creates a reference to an object that is not active (yet), under a new id, with its own
@@ -187,32 +206,43 @@ impl Poa {
             && self.clamp(propagated, of_endpoint) < propagated
     }
 
-    /// Whether any client on a network may choose any priority for requests to it.
-    pub(super) fn has_unbounded_priorities(&self) -> bool {
+    /// The strangers that may choose any priority for requests to it, if there are any.
+    pub(super) fn unbounded_reach(&self) -> Option<Reach> {
         let model = self.priority_model();
         let is_bounded = self.inner.ceiling.is_some()
             || !matches!(model, Some((PriorityModel::ClientPropagated, _)));
-        let Some(pool) = self.inner.pool.get().filter(|_| !is_bounded) else {
-            return false;
-        };
-        let mut published = pool.lanes().iter().flat_map(|lane| lane.published());
-        published.any(|published| {
-            published.endpoint.priority_ceiling().is_none() && self.is_open_to_all(&published.way)
-        })
+        let pool = self.inner.pool.get().filter(|_| !is_bounded)?;
+        let published = pool.lanes().iter().flat_map(|lane| lane.published());
+        let unbounded = published.filter(|it| it.endpoint.priority_ceiling().is_none());
+        unbounded.filter_map(|it| self.reach_of(it)).max()
     }
 
-    /// Whether clients on a network can send requests there without proving their identity.
-    fn is_open_to_all(&self, way: &Way) -> bool {
+    /// The strangers that can send requests to an endpoint without a certificate.
+    fn reach_of(&self, published: &PublishedEndpoint) -> Option<Reach> {
         #[cfg(feature = "ssliop")]
-        if way.protocol == TAG_SSL_SEC_TRANS && self.core().config.ssl.verify == Verify::Mutual {
-            return false;
+        if published.way.protocol == TAG_SSL_SEC_TRANS
+            && self.core().config.ssl.verify == Verify::Mutual
+        {
+            return None;
         }
         let is_loopback = |host: &str| match host.parse::<IpAddr>() {
             Ok(address) => address.is_loopback(),
             Err(_) => host == "localhost",
         };
-        let host = way.address.as_host();
-        host.is_some_and(|(host, _)| !is_loopback(host))
+        if let Some((host, _)) = published.way.address.as_host() {
+            return Some(if is_loopback(host) {
+                Reach::Users
+            } else {
+                Reach::Network
+            });
+        }
+        // A socket file is its owner's alone, unless it has another mode. An abstract name has none.
+        let mode = published.endpoint.option("mode");
+        let mode = mode.and_then(|mode| u32::from_str_radix(mode, 8).ok());
+        let is_abstract = |path: &str| path.starts_with('@');
+        let is_shared = mode.is_some_and(|mode| mode & 0o022 != 0)
+            || published.way.address.as_path().is_some_and(is_abstract);
+        is_shared.then_some(Reach::Users)
     }
 
     /// The priority that references to an object were created with.

@@ -13,6 +13,7 @@ use chronorb_rt::{Full, Key, PiMutex, RemoveOutcome, SlotRef};
 use super::code::KeyCodes;
 use super::key::{Hint, ObjectKey, PoaKey, slot};
 use super::manager::Managers;
+use super::priorities::Reach;
 use super::{ObjectId, Poa, ThreadModel};
 use crate::call::Servant;
 use crate::config::OrbConfig;
@@ -225,15 +226,17 @@ impl PoaTable {
         self.live.users(key)
     }
 
-    /// Returns the paths of the POAs for which any client on a network may choose any priority.
+    /// Returns the paths of the POAs for which strangers may choose any priority, and which these
+    /// are.
     #[allow(clippy::disallowed_methods, reason = "not for requests")]
-    pub(crate) fn with_unbounded_priorities(&self) -> Vec<String> {
+    pub(crate) fn with_unbounded_priorities(&self) -> Vec<(String, Reach)> {
         let all = (0..self.live.bound()).map(|index| PoaRef {
             slot: self.live.at_index(index),
         });
         let present = all.filter(|poa| poa.slot.is_some());
-        let unbounded = present.filter(|poa| poa.has_unbounded_priorities());
-        unbounded.map(|poa| poa.path_of_names()).collect()
+        let unbounded =
+            present.filter_map(|poa| Some((poa.path_of_names(), poa.unbounded_reach()?)));
+        unbounded.collect()
     }
 
     /// Makes all POAs refuse requests, also waiting ones: at the beginning of the end.

@@ -15,8 +15,9 @@ use crate::incident::Incident;
 pub struct ListeningEndpoints {
     /// The open endpoints of all lanes, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
-    /// Notes for the operator: open endpoints, POAs at which any client on a network chooses any
-    /// priority, and a limit of open files that the ORB could not raise enough.
+    /// Notes for the operator: open endpoints, POAs at which any client on a network or any user of
+    /// this machine chooses any priority, and a limit of open files that the ORB could not raise
+    /// enough.
     pub warnings: Vec<String>,
 }
 
@@ -110,10 +111,9 @@ pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
         ));
     }
     // A POA whose pool has not opened its endpoints yet is not reported.
-    for poa in core.poas.with_unbounded_priorities() {
+    for (poa, reach) in core.poas.with_unbounded_priorities() {
         warnings.push(format!(
-            "any client on the network chooses the priorities of the POA {poa:?} \
-             (-ORBPriorityCeiling)"
+            "{reach} chooses the priorities of the POA {poa:?} (-ORBPriorityCeiling)"
         ));
     }
     if let Some((descriptors, wanted)) = core.server.lack_of_files() {

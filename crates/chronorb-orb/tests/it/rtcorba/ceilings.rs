@@ -4,6 +4,9 @@ use chronorb_orb::poa::{CreatePoaError, Policy, PolicyRule, PriorityModel};
 use chronorb_orb::{Incident, Orb, OrbConfig, PriorityExcess, SystemException, parse_endpoints};
 use chronorb_orb::{SystemExceptionKind as Kind, minor};
 
+#[cfg(feature = "uiop")]
+use chronorb_orb::SecurityProfile;
+
 use crate::support::laned::{LANES, LanedServer, PROPAGATED, Pool, bands, corba, laned_by};
 use crate::support::{orb_with, priority};
 
@@ -143,6 +146,23 @@ fn what_is_above_the_ceiling_may_be_refused() {
     assert_eq!(count(&s.server, Incident::PriorityClamped), 0);
 }
 
+#[cfg(feature = "uiop")]
+#[test]
+fn with_the_secure_profile_the_ceiling_is_0() {
+    for (ceiling, served) in [(None, 0), (Some(corba(9)), 9)] {
+        let s = server(Pool::Default, &[], |config| {
+            config.profile = SecurityProfile::Secure;
+            config.listen_endpoints = parse_endpoints("uiop://").expect("it is correct");
+            let rule = "uid=self unix".parse();
+            config.server_transport_rules = [rule.expect("it is correct")].into_iter().collect();
+            config.priority_ceiling = ceiling;
+        });
+        let at = s.at(Some(ABOVE), || priority(&s.object).map(|(corba, _)| corba));
+        assert_eq!(at, Ok(served));
+        assert_eq!(count(&s.server, Incident::PriorityClamped), 1);
+    }
+}
+
 #[test]
 fn a_declared_priority_is_not_the_clients_to_exceed() {
     let model = Policy::PriorityModel(PriorityModel::ServerDeclared, corba(LANES[0]));
@@ -163,15 +183,20 @@ fn who_leaves_priorities_to_anybody_is_named() {
             config.priority_ceiling = ceiling.map(corba);
         });
         let warnings = s.server.listening().warnings;
-        let named = warnings.iter().filter_map(|warning| {
-            let (_, name) = warning.split_once("priorities of the POA \"")?;
-            name.split('"').next().map(str::to_owned)
-        });
+        let named = warnings
+            .into_iter()
+            .filter(|warning| warning.contains("priorities"));
         named.collect::<Vec<_>>()
     };
     let network = "iiop://0.0.0.0:0/hostname_in_ior=192.0.2.1";
-    assert_eq!(named(Pool::Default, &[], network, None), ["rt"]);
-    assert_eq!(named(Pool::Plain, &[], network, None), ["rt"]);
+    let warns = |who| {
+        [format!(
+            "{who} chooses the priorities of the POA \"rt\" (-ORBPriorityCeiling)"
+        )]
+    };
+    let by_network = warns("any client on the network");
+    assert_eq!(named(Pool::Default, &[], network, None), by_network);
+    assert_eq!(named(Pool::Plain, &[], network, None), by_network);
     let none: [String; 0] = [];
     assert_eq!(named(Pool::Lanes, &[], network, None), none);
     assert_eq!(named(Pool::Default, &[], network, Some(9)), none);
@@ -179,5 +204,17 @@ fn who_leaves_priorities_to_anybody_is_named() {
     assert_eq!(named(Pool::Default, &[own], network, None), none);
     let bounded = format!("{network}&ceiling=7");
     assert_eq!(named(Pool::Default, &[], &bounded, None), none);
-    assert_eq!(named(Pool::Default, &[], "iiop://127.0.0.1:0", None), none);
+    let local = "iiop://127.0.0.1:0";
+    let by_users = warns("any user of this machine");
+    assert_eq!(named(Pool::Default, &[], local, None), by_users);
+    assert_eq!(named(Pool::Default, &[], local, Some(9)), none);
+    let both = format!("{local};{network}");
+    assert_eq!(named(Pool::Default, &[], &both, None), by_network);
+    let directory = tempfile::tempdir().expect("there is room");
+    let file = |name: &str| format!("uiop://{}", directory.path().join(name).display());
+    assert_eq!(named(Pool::Default, &[], &file("own"), None), none);
+    let shared = format!("{}|mode=0666", file("shared"));
+    assert_eq!(named(Pool::Default, &[], &shared, None), by_users);
+    let unnamed = format!("uiop://@chronorb-ceilings-{}", std::process::id());
+    assert_eq!(named(Pool::Default, &[], &unnamed, None), by_users);
 }
