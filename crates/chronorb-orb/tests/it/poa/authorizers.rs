@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{AdapterActivator, AuthorizationRequest, Poa};
+use chronorb_orb::quota::Origin;
 use chronorb_orb::{Incident, SystemException, SystemExceptionKind, minor};
 
 use crate::support::adapters::{
@@ -119,6 +120,24 @@ fn calls_within_the_process_are_asked_for_and_have_no_peer() {
     assert_eq!(ask(&object), told("one"));
     assert_eq!(ask_for(&object, "secret"), Err(NOT_AUTHORIZED));
     assert_eq!(ask(&site.remote(&object)), Err(NOT_AUTHORIZED));
+}
+
+/// A peer makes a process call itself by a reference that it sends.
+#[test]
+fn a_reference_of_a_peer_to_the_process_itself_has_no_peer() {
+    let site = site();
+    let poa = site.poa("guarded", &[USER]);
+    let tells = teller(|call| Ok(call.origin().to_string()));
+    poa.activate_object_with_id("one", tells)
+        .expect("it is new");
+    poa.set_authorizer(|_: &AuthorizationRequest<'_>| true)
+        .expect("it is the first");
+    let at_peer = site.remote_to(&poa, "one");
+    let by_peer = ask(&at_peer).expect("it is permitted");
+    assert!(by_peer.starts_with("127.0.0.1:"), "{by_peer}");
+    let sent = site.client.object_to_string(&at_peer);
+    let received = site.server.string_to_object(&sent).expect("it reads");
+    assert_eq!(ask(&received), told(&Origin::Process.to_string()));
 }
 
 #[test]
