@@ -184,6 +184,9 @@ pub struct ChannelLimits {
     /// The octets of the events that wait for one consumer, as with [`octets`](Self::octets). By
     /// default 32 MiB.
     pub consumer_octets: u64,
+    /// The nodes of subscriptions that the events of one push may be compared with. Beyond them the
+    /// rest of its events are lost and counted. By default 16 million.
+    pub push_work: u64,
     /// The greatest queue that a consumer may state. A greater one is `BAD_PARAM`. By default
     /// 4,096.
     pub queue: usize,
@@ -206,6 +209,7 @@ impl Default for ChannelLimits {
             firings: shared(20_000),
             octets: shared(256 << 20),
             consumer_octets: 32 << 20,
+            push_work: 16_000_000,
             queue: 4096,
             block: Duration::ZERO,
             subscription: Limits::default(),

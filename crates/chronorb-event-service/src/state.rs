@@ -645,6 +645,7 @@ impl Channel {
         }
         let _push = begin_push();
         let (mut unpublished, mut lost) = (0, 0);
+        let mut work = self.options.limits.push_work;
         for event in events {
             let header = header_of(&event.header);
             if self.options.unpublished == UnpublishedPolicy::Dropped
@@ -653,17 +654,18 @@ impl Channel {
                 unpublished += 1;
                 continue;
             }
-            match event_of(event, trail) {
-                Ok(event) => self.events.push(&event),
-                Err(_) => lost += 1,
-            }
+            let is_taken = match event_of(event, trail) {
+                Ok(event) => self.events.push_within(&event, &mut work),
+                Err(_) => false,
+            };
+            lost += u64::from(!is_taken);
         }
         fan_out::send_deferred();
         supplier.count(events.len(), unpublished);
         self.totals.received.fetch_add(number, Ordering::Relaxed);
         if lost > 0 {
             self.totals.lost.fetch_add(lost, Ordering::Relaxed);
-            let text = "lost events of a push for lack of memory";
+            let text = "lost events of a push: no memory, or too many subscriptions for its events";
             tell(Level::Warn, text, 0, &lost);
         }
     }

@@ -179,6 +179,11 @@ struct LimitArguments {
     #[arg(long, value_name = "N")]
     max_nodes_per_client: Option<u64>,
 
+    /// The greatest number of nodes that the events of one push are compared with. Beyond it the
+    /// rest of its events are lost and counted.
+    #[arg(long, value_name = "N", default_value_t = 16_000_000)]
+    max_push_work: u64,
+
     /// The greatest number of times that the timers of all subscriptions fire in a second.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     max_firings: u64,
@@ -218,6 +223,7 @@ impl LimitArguments {
             firings: quota(self.max_firings, self.max_firings_per_client),
             octets: quota(self.max_waiting, self.max_waiting_per_client),
             consumer_octets: self.max_waiting_per_consumer,
+            push_work: self.max_push_work,
             ..ChannelLimits::default()
         }
     }

@@ -395,3 +395,32 @@ fn events_that_wait_are_bounded_by_their_octets() {
         assert!(state.lost > 130, "{} of 149 are lost", state.lost);
     }
 }
+
+#[test]
+fn the_work_of_a_push_is_bounded() {
+    let options = ChannelOptions {
+        limits: ChannelLimits {
+            push_work: 100,
+            ..ChannelLimits::default()
+        },
+        ..ChannelOptions::default()
+    };
+    let f = Fixture::new(Clients::Remote, options);
+    let filter = Filter::Bits {
+        source_mask: -1,
+        type_mask: -1,
+        then: Box::new(Filter::Everything),
+    };
+    let consumer = f.subscribe(&filter);
+    let supplier = f.supplier(&[(1, 20)]);
+    let events: Vec<_> = (0..200).map(|_| event(1, 20)).collect();
+    supplier.proxy.push(&events).unwrap();
+    f.expect(200);
+    let lost = f.service.statistics().lost;
+    assert!((100..200).contains(&lost), "{lost} of 200 are lost");
+    assert_eq!(f.sets(&consumer).len() as u64, 200 - lost);
+    // The next push is another one.
+    supplier.proxy.push(&events[..10]).unwrap();
+    f.expect(10);
+    assert_eq!(f.service.statistics().lost, lost);
+}
