@@ -23,8 +23,10 @@ use crate::host::Host;
 use crate::poa::{ObjectKey, PriorityModel};
 use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Source;
+#[cfg(feature = "access")]
+use crate::rtcorba::policies::CallContext;
 use crate::rtcorba::policies::{
-    CallContext, Overrides, effective_overrides, effective_policy, effective_time_out,
+    Overrides, effective_overrides, effective_policy, effective_time_out,
 };
 use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, RebindMode, SetOverride};
 use crate::scope::Scope;
@@ -229,6 +231,7 @@ impl Object {
 
     /// Returns the same object with a service context that each request by it has, in place of the
     /// one that it had. Peers that do not know the identifier ignore it.
+    #[cfg(feature = "access")]
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "once for each reference")]
     pub fn with_service_context(&self, id: u32, data: &[u8]) -> Self {
@@ -589,6 +592,7 @@ impl Object {
     }
 
     /// The service context that requests by this reference have.
+    #[cfg(feature = "access")]
     pub(crate) fn service_context(&self) -> Option<&CallContext> {
         self.inner.overrides.context()
     }

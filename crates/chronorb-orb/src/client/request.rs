@@ -197,6 +197,7 @@ fn write_header(
     if let Some(data) = &scheduling {
         add(contexts::SCHEDULING, data);
     }
+    #[cfg(feature = "access")]
     if let Some(context) = binding.target.service_context() {
         add(context.id, &context.data);
     }

@@ -29,8 +29,10 @@ pub(crate) use ends::{EndPolicies, check_ends, utc_now};
 pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
+#[cfg(feature = "access")]
+pub(crate) use overrides::CallContext;
+pub(crate) use overrides::Overrides;
 pub use overrides::SetOverride;
-pub(crate) use overrides::{CallContext, Overrides};
 pub use protocols::{
     NetworkPriority, Protocol, Protocols, ProtocolsError, TcpProtocolProperties,
     UnixDomainProtocolProperties, UserDatagramProtocolProperties,

@@ -1,5 +1,6 @@
 //! The policies that are set at one level.
 
+#[cfg(feature = "access")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,10 +36,12 @@ pub(crate) struct Overrides {
     /// Boxed, because every reference has the place for it.
     pub(super) failover: Option<Box<FailoverPolicy>>,
     /// A service context of all requests. No policy: only references have one.
+    #[cfg(feature = "access")]
     context: Option<Arc<CallContext>>,
 }
 
 /// A service context that requests by a reference have.
+#[cfg(feature = "access")]
 #[derive(Debug)]
 pub(crate) struct CallContext {
     pub(crate) id: u32,
@@ -150,6 +153,7 @@ impl Overrides {
         }
     }
 
+    #[cfg(feature = "access")]
     pub(crate) fn with_context(&self, context: CallContext) -> Self {
         Self {
             context: Some(Arc::new(context)),
@@ -157,6 +161,7 @@ impl Overrides {
         }
     }
 
+    #[cfg(feature = "access")]
     pub(crate) fn context(&self) -> Option<&CallContext> {
         self.context.as_deref()
     }
