@@ -3,6 +3,7 @@
 mod all_arguments;
 mod experiment_arguments;
 
+use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
 use chronorb_lab::events::{Events, EventsPart};
 use chronorb_lab::failover::Failover;
-use chronorb_lab::hostile::{Attack, Hostile};
+use chronorb_lab::hostile::{Attack, Hostile, Service, ServiceAttack};
 use chronorb_lab::inversion::{self, Inversion, InversionPlan};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
@@ -90,15 +91,17 @@ pub(crate) enum LabCommand {
     #[command(after_help = FAILOVER_EXAMPLES)]
     Failover(ExperimentArguments),
 
-    /// Measure the effect of attacks on a server on its other clients.
+    /// Measure the effect of attacks on a server and on the services on their other clients.
     ///
-    /// Each attack has a server with the default settings, a legitimate client whose calls are
+    /// Each attack on an ORB has a server with the default settings, a legitimate client whose calls are
     /// measured before, during and after the attack, new clients that connect meanwhile, and an
     /// attacker: idle connections, half headers, requests that are never finished, replies that are
     /// never read, floods, and small messages that are deep, endless or expensive to decode. Shows
     /// the latencies and failures of calls, the memory and processor time of the server, and
-    /// whether it survives. Ends with tables, the aims of chronorb with their verdicts, and a
-    /// report with a plot. Takes about four minutes, with --short one.
+    /// whether it survives. Then the services of names, events and scheduling are attacked by one
+    /// client that takes all it can, by some octets and by twice as many. Ends with tables, the aims
+    /// of chronorb with their verdicts, and a report with plots. Takes about ten minutes, with
+    /// --short about four.
     #[command(after_help = HOSTILE_EXAMPLES)]
     Hostile(HostileArguments),
 
@@ -341,8 +344,25 @@ pub(crate) struct HostileArguments {
 
     /// Only these attacks, in this order; separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(Attack::ALL.map(Attack::name)))]
+        value_parser = PossibleValuesParser::new(attacks()))]
     attack: Vec<String>,
+
+    /// Only attacks on these servers; separated by commas. `orb` is a server with an object of the
+    /// laboratory, the others are the services by their default settings.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(victims()))]
+    victim: Vec<String>,
+}
+
+/// Returns the names of all attacks.
+fn attacks() -> impl Iterator<Item = &'static str> {
+    let services = ServiceAttack::ALL.into_iter().map(ServiceAttack::name);
+    Attack::ALL.into_iter().map(Attack::name).chain(services)
+}
+
+/// Returns the names of the servers that can be attacked.
+fn victims() -> impl Iterator<Item = &'static str> {
+    iter::once(ORB_VICTIM).chain(Service::ALL.into_iter().map(Service::name))
 }
 
 impl HostileArguments {
@@ -351,10 +371,22 @@ impl HostileArguments {
         if !self.attack.is_empty() {
             let attacks = self.attack.iter();
             plan.attacks = attacks.filter_map(|name| Attack::named(name)).collect();
+            let attacks = self.attack.iter();
+            let attacks = attacks.filter_map(|name| ServiceAttack::named(name));
+            plan.services.attacks = attacks.collect();
+        }
+        if !self.victim.is_empty() {
+            let is_wanted = |victim: &str| self.victim.iter().any(|name| name == victim);
+            plan.attacks.retain(|_| is_wanted(ORB_VICTIM));
+            let attacks = &mut plan.services.attacks;
+            attacks.retain(|attack| is_wanted(attack.service().name()));
         }
         status(chronorb_lab::run::<Hostile>(&self.common.options::<Hostile>(plan)).map(drop))
     }
 }
+
+/// The server with an object of the laboratory, as a victim on the command line.
+const ORB_VICTIM: &str = "orb";
 
 #[derive(Args, Debug)]
 pub(crate) struct InversionArguments {
@@ -757,6 +789,7 @@ Examples:
   chronorb lab hostile
   chronorb lab hostile --short --report short.html
   chronorb lab hostile --attack idle-connections,profiles
+  chronorb lab hostile --victim names,events,scheduling
   chronorb lab hostile --json | jq '.claims[] | [.verdict, .claim, .measured]'
 
 Only a server that the command itself starts is attacked, on the loopback of this machine. A server

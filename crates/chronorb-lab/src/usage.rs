@@ -62,8 +62,17 @@ pub(crate) fn computed(process: u32) -> Duration {
 
 /// Returns the resident memory of a process in bytes; 0 if it cannot be read.
 pub(crate) fn resident(process: u32) -> u64 {
+    memory(process, "VmRSS")
+}
+
+/// Returns the most resident memory that a process has had, in bytes; 0 if it cannot be read.
+pub(crate) fn resident_peak(process: u32) -> u64 {
+    memory(process, "VmHWM")
+}
+
+fn memory(process: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let kib = value_of(&status, "VmRSS").and_then(|value| value.split_whitespace().next());
+    let kib = value_of(&status, name).and_then(|value| value.split_whitespace().next());
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) * 1024
 }
 

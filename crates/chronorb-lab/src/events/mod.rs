@@ -45,7 +45,7 @@ pub(crate) use push::{PUSHES, pushes_main};
 pub use push::{PushCase, PushFigures, PushRow};
 pub use ring::RingRow;
 pub(crate) use ring::{RING, ring_main};
-pub(crate) use site::{CHANNEL, channel_main};
+pub(crate) use site::{CHANNEL, Client, Receiver, channel_main, push_now};
 pub use slow::SlowRow;
 pub use timers::TimerFigures;
 

@@ -215,7 +215,7 @@ fn ordered_orb() -> Result<Orb, LabError> {
 }
 
 /// A client of a channel, with an ORB of its own.
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) orb: Orb,
     pub(super) channel: MonitoredChannel,
     poa: Poa,
@@ -223,7 +223,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts an ORB. With a lane, its consumers are served at that priority.
-    pub(super) fn start(reference: &str, lane: Option<i16>) -> Result<Self, LabError> {
+    pub(crate) fn start(reference: &str, lane: Option<i16>) -> Result<Self, LabError> {
         Self::with_orb(ordered_orb()?, reference, lane)
     }
 
@@ -254,7 +254,7 @@ impl Client {
     }
 
     /// Connects a consumer of events of a type to a lane of the channel, by its number from 1.
-    pub(super) fn subscribe(
+    pub(crate) fn subscribe(
         &self,
         event_type: i32,
         lane: i32,
@@ -297,7 +297,7 @@ impl Client {
     }
 
     /// Connects a supplier of events of a type.
-    pub(super) fn supplier(&self, event_type: i32) -> Result<ProxyPushConsumer, LabError> {
+    pub(crate) fn supplier(&self, event_type: i32) -> Result<ProxyPushConsumer, LabError> {
         let failed = || LabError::work(CONNECTING)("a nil reference");
         let admin = self.channel.for_suppliers().map_err(calling)?;
         let proxy = admin.ok_or_else(failed)?.obtain_push_consumer();
@@ -403,7 +403,7 @@ impl TakenCount {
 
 /// A consumer that counts its events and the time since they were made.
 #[derive(Debug, Default)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     taken: TakenCount,
     latencies: Option<PiMutex<Vec<u64>>>,
     /// The gate before which no event is taken, if there is one.
@@ -414,7 +414,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// A consumer that keeps the latencies of so many events.
-    pub(super) fn timed(events: u32) -> Arc<Self> {
+    pub(crate) fn timed(events: u32) -> Arc<Self> {
         Arc::new(Self {
             latencies: Some(PiMutex::new(Vec::with_capacity(events as usize))),
             ..Self::default()
@@ -443,7 +443,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken.get()
     }
 
@@ -457,7 +457,7 @@ impl Receiver {
     }
 
     /// Waits for so many events until a time. Returns those that came.
-    pub(super) fn await_until(&self, events: u64, limit: Deadline) -> u64 {
+    pub(crate) fn await_until(&self, events: u64, limit: Deadline) -> u64 {
         self.taken.await_until(events, limit)
     }
 
@@ -529,7 +529,7 @@ fn publication(event_type: i32) -> Publication<'static> {
 }
 
 /// Pushes an event that is made now.
-pub(super) fn push_now(
+pub(crate) fn push_now(
     proxy: &ProxyPushConsumer,
     event_type: i32,
     payload: &[u8],

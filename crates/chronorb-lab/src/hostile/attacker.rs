@@ -23,7 +23,7 @@ pub(super) fn attack(target: &Target, plan: &HostilePlan, attack: Attack) -> Res
     let parent = Parent::or_exit();
     allow_files(CONNECTIONS as u64 + OTHER_FILES);
     // The time of the victim is measured, so the making of messages must not compete with it.
-    nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
+    step_back()?;
     let conduct = attack.conduct(&target.key, plan);
     process::tell(&Ready {})?;
     let run: PhaseRun = parent.hear()?;
@@ -64,18 +64,24 @@ pub(super) fn attack(target: &Target, plan: &HostilePlan, attack: Attack) -> Res
     Ok(())
 }
 
+/// Makes this process the least urgent of the machine.
+pub(super) fn step_back() -> Result<(), LabError> {
+    nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
+    Ok(())
+}
+
 /// The address that is attacked, and the end of the attack.
-struct AttackSite {
-    address: SocketAddr,
-    end: Monotonic,
+pub(super) struct AttackSite {
+    pub(super) address: SocketAddr,
+    pub(super) end: Monotonic,
 }
 
 impl AttackSite {
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         Monotonic::now() >= self.end
     }
 
-    fn connect(&self, sent: &mut AttackTraffic) -> Option<TcpStream> {
+    pub(super) fn connect(&self, sent: &mut AttackTraffic) -> Option<TcpStream> {
         let stream = TcpStream::connect_timeout(&self.address, STEP).and_then(|stream| {
             stream.set_write_timeout(Some(STEP))?;
             stream.set_read_timeout(Some(STEP))?;
@@ -89,7 +95,7 @@ impl AttackSite {
     }
 
     /// Sends all octets, unless the attack is over before.
-    fn send(
+    pub(super) fn send(
         &self,
         mut stream: &TcpStream,
         octets: &[u8],
@@ -207,7 +213,7 @@ impl HeldConnection<'_> {
 }
 
 /// Reads as long as the attack lasts.
-struct PatientReader<'a>(&'a AttackSite, &'a TcpStream);
+pub(super) struct PatientReader<'a>(pub(super) &'a AttackSite, pub(super) &'a TcpStream);
 
 impl Read for PatientReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -231,4 +237,4 @@ const STEP: Duration = Duration::from_millis(100);
 /// The pause of an attacker that was refused, and between two checks of the held connections.
 const PAUSE: Duration = Duration::from_millis(10);
 const LEAST_URGENT: i32 = 19;
-const OTHER_FILES: u64 = 32;
+pub(super) const OTHER_FILES: u64 = 32;

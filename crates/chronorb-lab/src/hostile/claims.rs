@@ -3,10 +3,11 @@
 use super::attack::Attack;
 use super::outcome::HostileOutcome;
 use super::plan::AttackPhase;
+use super::services;
 use crate::Claim;
 use crate::units;
 
-/// Returns all claims: one for each attack.
+/// Returns all claims: one for each attack on an ORB, and those of each service.
 pub(super) fn of(outcome: &HostileOutcome) -> Vec<Claim> {
     let attacks = outcome.plan.attacks.iter();
     let claims = attacks.map(|attack| {
@@ -18,7 +19,7 @@ pub(super) fn of(outcome: &HostileOutcome) -> Vec<Claim> {
         let measured = withstood.map(|withstood| (withstood, words(outcome, *attack)));
         Claim::aim(claim).holds(measured)
     });
-    claims.collect()
+    claims.chain(services::claims_of(outcome)).collect()
 }
 
 /// Returns the effects of an attack in words.
@@ -99,6 +100,8 @@ pub(super) mod tests {
                 status: "signal: 6 (SIGABRT)".to_owned(),
                 last_words: "a thread has overflowed its stack".to_owned(),
             }],
+            service_rows: services::rows(),
+            service_deaths: Vec::new(),
         }
     }
 
@@ -129,6 +132,7 @@ pub(super) mod tests {
     fn nothing_is_claimed_of_what_was_not_tried() {
         let mut outcome = outcome();
         outcome.rows.clear();
+        outcome.service_rows.clear();
         let mut claims = outcome.claims().into_iter();
         assert!(claims.all(|claim| claim.verdict() == Verdict::NotMeasured));
     }

@@ -13,7 +13,7 @@ impl MessageOctets {
     }
 
     /// A number, aligned to its size.
-    fn number<const N: usize>(&mut self, octets: [u8; N]) {
+    pub(super) fn number<const N: usize>(&mut self, octets: [u8; N]) {
         self.align(N);
         self.0.extend(octets);
     }
@@ -22,19 +22,24 @@ impl MessageOctets {
         self.number(value.to_le_bytes());
     }
 
-    fn string(&mut self, text: &str) {
+    /// An octet or a boolean.
+    pub(super) fn octet(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    pub(super) fn string(&mut self, text: &str) {
         self.octets(text.as_bytes(), 1);
     }
 
     /// A sequence of octets with so many zeros at its end.
-    fn octets(&mut self, octets: &[u8], zeros: usize) {
+    pub(super) fn octets(&mut self, octets: &[u8], zeros: usize) {
         self.u32(size(octets.len() + zeros));
         self.0.extend(octets);
         self.0.resize(self.0.len() + zeros, 0);
     }
 
     /// An encapsulation.
-    fn capsule(&mut self, content: impl FnOnce(&mut Self)) {
+    pub(super) fn capsule(&mut self, content: impl FnOnce(&mut Self)) {
         self.u32(0);
         let start = self.0.len();
         self.0.push(LITTLE_ENDIAN);
@@ -89,16 +94,48 @@ pub(super) fn request(
     operation: &str,
     arguments: impl FnOnce(&mut MessageOctets),
 ) -> Vec<u8> {
-    let mut message = request_header(0, key, operation);
+    let mut message = request_header(0, RESPONSE_EXPECTED, key, operation);
     message.align(8);
     arguments(&mut message);
     message.close()
 }
 
-fn request_header(flags: u8, key: &[u8], operation: &str) -> MessageOctets {
+/// A request without a reply to the object with this key; the closure writes its arguments.
+pub(super) fn oneway(
+    key: &[u8],
+    operation: &str,
+    arguments: impl FnOnce(&mut MessageOctets),
+) -> Vec<u8> {
+    let mut message = request_header(0, 0, key, operation);
+    message.align(8);
+    arguments(&mut message);
+    message.close()
+}
+
+/// A reply without an exception, whose result is one octet, 0.
+pub(super) fn reply(request_id: u32) -> Vec<u8> {
+    let mut message = header(0, REPLY);
+    message.u32(request_id);
+    // There is no exception, and there are no service contexts.
+    message.u32(0);
+    message.u32(0);
+    message.align(8);
+    message.octet(0);
+    message.close()
+}
+
+/// The answer to a locate request: the object is here.
+pub(super) fn locate_reply(request_id: u32) -> Vec<u8> {
+    let mut message = header(0, LOCATE_REPLY);
+    message.u32(request_id);
+    message.u32(OBJECT_HERE);
+    message.close()
+}
+
+fn request_header(flags: u8, response: u32, key: &[u8], operation: &str) -> MessageOctets {
     let mut message = header(flags, REQUEST);
     message.u32(REQUEST_ID);
-    message.u32(RESPONSE_EXPECTED);
+    message.u32(response);
     message.number(KEY_ADDRESS.to_le_bytes());
     message.octets(key, 0);
     message.string(operation);
@@ -131,7 +168,7 @@ pub(super) fn half_header() -> Vec<u8> {
 
 /// The first fragment of a request, and one that can follow it any number of times.
 pub(super) fn endless(key: &[u8], len: usize) -> (Vec<u8>, Vec<u8>) {
-    let mut first = request_header(MORE_FRAGMENTS, key, "store");
+    let mut first = request_header(MORE_FRAGMENTS, RESPONSE_EXPECTED, key, "store");
     first.align(8);
     first.u32(u32::MAX);
     first.align(8);
@@ -300,6 +337,8 @@ pub(super) const HEADER: usize = 12;
 const LITTLE_ENDIAN: u8 = 1;
 const MORE_FRAGMENTS: u8 = 2;
 const REQUEST: u8 = 0;
+const REPLY: u8 = 1;
+const LOCATE_REPLY: u8 = 4;
 const FRAGMENT: u8 = 7;
 const REQUEST_ID: u32 = 7;
 /// `SYNC_WITH_TARGET`, and three octets that are reserved.
@@ -307,6 +346,7 @@ const RESPONSE_EXPECTED: u32 = 3;
 const KEY_ADDRESS: u16 = 0;
 const INTERNET_IOP: u32 = 0;
 // Kinds of type codes.
+const OBJECT_HERE: u32 = 1;
 const NULL: u32 = 0;
 const LONG: u32 = 3;
 const BOOLEAN: u32 = 8;

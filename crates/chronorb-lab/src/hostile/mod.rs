@@ -3,7 +3,8 @@
 //! [`Hostile`] runs for each [`Attack`] a server with the default settings, a legitimate client and
 //! an attacker. The client's calls, and new clients that come meanwhile, are measured alone, beside
 //! the attack and alone again; of the server, its memory, its processor time, and its survival. The
-//! end of a server is a finding: the next attack has a new one.
+//! end of a server is a finding: the next attack has a new one. The servers of names, events and
+//! scheduling are attacked likewise, each [`ServiceAttack`] by some octets and by twice as many.
 //!
 //! The processes are this very program, called with the hidden command
 //! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON:
@@ -25,6 +26,7 @@ mod order;
 mod outcome;
 mod plan;
 mod report;
+mod services;
 mod trial;
 mod victim;
 
@@ -39,6 +41,7 @@ use crate::watch::Watch;
 pub use attack::Attack;
 pub use outcome::{Death, HostileOutcome, HostileRow};
 pub use plan::{AttackPhase, HostilePlan};
+pub use services::{Service, ServiceAttack, ServicePlan, ServiceRow};
 
 use order::HostileOrder;
 
@@ -70,6 +73,7 @@ impl Experiment for Hostile {
             timeout: Duration::from_secs(1),
             newcomer_octets: 128 * 1024,
             divisor: 1,
+            services: ServicePlan::full(),
         }
     }
 
@@ -78,6 +82,7 @@ impl Experiment for Hostile {
             before: Duration::from_millis(600),
             during: Duration::from_millis(1_500),
             after: Duration::from_millis(600),
+            services: ServicePlan::short(),
             ..Self::full()
         }
     }
@@ -88,11 +93,16 @@ impl Experiment for Hostile {
             environment: Environment::probe(),
             rows: Vec::new(),
             deaths: Vec::new(),
+            service_rows: Vec::new(),
+            service_deaths: Vec::new(),
         };
         let watch = Watch::start("attacks", plan.total());
         for attack in &plan.attacks {
             watch.begin(attack.title());
             trial::run(&mut outcome, *attack, &watch)?;
+        }
+        for attack in &plan.services.attacks {
+            services::run(&mut outcome, *attack, &watch)?;
         }
         drop(watch);
         outcome.environment.finish();
@@ -111,5 +121,10 @@ pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
         HostileOrder::Victim => victim::serve(),
         HostileOrder::Client(target, plan) => client::call(&target, &plan),
         HostileOrder::Attacker(target, plan, attack) => attacker::attack(&target, &plan, attack),
+        HostileOrder::Service(service) => services::serve(service),
+        HostileOrder::OtherClient(service, target, plan) => services::call(service, &target, &plan),
+        HostileOrder::Assailant(target, plan, attack, amount) => {
+            services::attack(&target, &plan, attack, amount)
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attack::Attack;
 use super::plan::HostilePlan;
+use super::services::{Service, ServiceAttack, ServicePlan};
 use crate::schedule::Window;
 use crate::stats::Record;
 
@@ -17,6 +18,12 @@ pub(super) enum HostileOrder {
     Victim,
     Client(Target, HostilePlan),
     Attacker(Target, HostilePlan, Attack),
+    /// A service that is attacked.
+    Service(Service),
+    /// Another client of the service.
+    OtherClient(Service, Target, ServicePlan),
+    /// The attacker of a service, with the amount of its attack.
+    Assailant(Target, ServicePlan, ServiceAttack, u32),
 }
 
 /// The object of the victim, which it reports when it serves.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::attack::Attack;
 use super::plan::{AttackPhase, HostilePlan};
+use super::services::{ServiceAttack, ServiceRow};
 use crate::environment::Environment;
 use crate::stats::Summary;
 
@@ -43,9 +44,9 @@ pub struct HostileRow {
 
 /// The end of a server during an attack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Death {
+pub struct Death<A = Attack> {
     /// The attack.
-    pub attack: Attack,
+    pub attack: A,
     /// The status of its process.
     pub status: String,
     /// The first line that it wrote to standard error.
@@ -63,6 +64,10 @@ pub struct HostileOutcome {
     pub rows: Vec<HostileRow>,
     /// The servers that did not survive.
     pub deaths: Vec<Death>,
+    /// Every attack on a service, by some octets and by twice as many.
+    pub service_rows: Vec<ServiceRow>,
+    /// The services that did not survive.
+    pub service_deaths: Vec<Death<ServiceAttack>>,
 }
 
 impl HostileOutcome {
@@ -75,6 +80,18 @@ impl HostileOutcome {
     /// Returns the end of the server during an attack, if it ended.
     pub(super) fn death(&self, attack: Attack) -> Option<&Death> {
         self.deaths.iter().find(|death| death.attack == attack)
+    }
+
+    /// Returns the figures of an attack on a service with an amount, if it was measured.
+    pub(super) fn service_row(&self, attack: ServiceAttack, amount: u32) -> Option<&ServiceRow> {
+        let mut rows = self.service_rows.iter();
+        rows.find(|row| row.attack == attack && row.amount == amount)
+    }
+
+    /// Returns the end of a service during an attack, if it ended.
+    pub(super) fn service_death(&self, attack: ServiceAttack) -> Option<&Death<ServiceAttack>> {
+        let mut deaths = self.service_deaths.iter();
+        deaths.find(|death| death.attack == attack)
     }
 
     /// Whether the server survived an attack, and no call and no new client failed during it or

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Hostile;
 use super::attack::Attack;
+use super::services::ServicePlan;
 use crate::experiment::Experiment;
 
 /// The attacks of a run, and its durations.
@@ -30,6 +31,8 @@ pub struct HostilePlan {
     pub newcomer_octets: u32,
     /// The attacks' sizes are divided by this.
     pub divisor: u32,
+    /// The attacks on services, which follow.
+    pub services: ServicePlan,
 }
 
 impl HostilePlan {
@@ -43,6 +46,7 @@ impl HostilePlan {
             newcomer_period: Duration::from_millis(20),
             timeout: Duration::from_secs(20),
             divisor: 200,
+            services: ServicePlan::tiny(),
             ..Hostile::full()
         }
     }
@@ -59,7 +63,7 @@ impl HostilePlan {
     /// Returns the approximate duration of the run.
     pub(super) fn total(&self) -> Duration {
         let phases = self.before + self.during + self.after;
-        (phases + AROUND) * self.attacks.len() as u32
+        (phases + AROUND) * self.attacks.len() as u32 + self.services.total()
     }
 
     /// Returns a size of an attack in this plan, at least 1.

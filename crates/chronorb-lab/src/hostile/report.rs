@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::attack::{Attack, Conduct};
 use super::outcome::{HostileOutcome, HostileRow};
 use super::plan::AttackPhase;
-use super::{Hostile, claims};
-use crate::Claim;
+use super::{Hostile, claims, services};
 use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{Column, begin, end, latency, table_of};
+use crate::{Claim, Verdict};
 
 impl Findings for HostileOutcome {
     fn headline(&self) -> String {
@@ -21,9 +21,16 @@ impl Findings for HostileOutcome {
             1 => "one ends the server".to_owned(),
             several => format!("{several} end the server"),
         };
+        let services = services::claims_of(self);
+        let met = services
+            .iter()
+            .filter(|claim| claim.verdict() == Verdict::Pass);
         format!(
-            "{withstood} of {} attacks are noticed by no other client; {ended}",
-            tried.len()
+            "{withstood} of {} attacks are noticed by no other client; {ended}; {} of {} claims of \
+             services hold",
+            tried.len(),
+            met.count(),
+            services.len()
         )
     }
 
@@ -49,8 +56,15 @@ impl Findings for HostileOutcome {
                 [],
                 [table(self, "The server", &server_columns())],
             );
+        let document = document.part(
+            "Services",
+            [services::by_attack(self)],
+            services::tables(self),
+        );
         let command = "cargo run --release -- lab hostile";
-        end(document, notes(self), &self.environment, command)
+        let notes = notes(self).into_iter();
+        let notes = notes.chain(services::notes(&self.plan.services));
+        end(document, notes, &self.environment, command)
     }
 }
 
@@ -170,9 +184,12 @@ fn notes(outcome: &HostileOutcome) -> Vec<String> {
     let messages: Vec<String> = plan.attacks.iter().copied().filter_map(message).collect();
     let [period, newcomers] = [plan.period, plan.newcomer_period].map(units::setting);
     let [before, during, after] = AttackPhase::ALL.map(|phase| units::setting(plan.length(phase)));
+    if plan.attacks.is_empty() {
+        return Vec::new();
+    }
     let mut notes = vec![
         format!(
-            "Each attack has a new server with the default settings. A client calls it every \
+            "Each attack on an ORB has a new server with the default settings. A client calls it every \
              {period}, and a new client comes every {newcomers}, connects and sends a request of \
              {}: alone for {before}, beside the attack for {during}, and alone again for {after}. \
              A call that takes longer than {} has failed, and one that is due while the one \

@@ -88,8 +88,8 @@ pub(super) fn run(
     Ok(())
 }
 
-impl Death {
-    fn of(attack: Attack, error: ProcessError) -> Self {
+impl<A> Death<A> {
+    pub(super) fn of(attack: A, error: ProcessError) -> Self {
         let (status, errors) = match error {
             ProcessError::Ended { status, errors, .. } => (status.to_string(), errors),
             other => (other.to_string(), String::new()),

@@ -16,7 +16,14 @@ use crate::idl::hostile::{Big, Item, VictimServant, VictimSkeleton};
 
 /// Serves by the default settings until the parent closes standard input.
 pub(super) fn serve() -> Result<(), LabError> {
-    // The machine and its disk are to outlive the victim.
+    limit_memory()?;
+    let orb = orb()?;
+    let target = offer(&orb).map_err(LabError::work("offering the object"))?;
+    bench::serve(&orb, &target)
+}
+
+/// Limits the memory of this process, because the machine and its disk must outlive it.
+pub(super) fn limit_memory() -> Result<(), LabError> {
     let bound = |resource, octets| {
         let limit = Rlimit {
             current: Some(octets),
@@ -25,18 +32,21 @@ pub(super) fn serve() -> Result<(), LabError> {
         setrlimit(resource, limit).map_err(LabError::work("limiting the victim's memory"))
     };
     bound(Resource::As, MEMORY)?;
-    bound(Resource::Core, 0)?;
-    let orb = orb()?;
-    let target = offer(&orb).map_err(LabError::work("offering the object"))?;
-    bench::serve(&orb, &target)
+    bound(Resource::Core, 0)
 }
 
 /// An ORB with the default settings, of this machine alone and without priorities.
 pub(super) fn orb() -> Result<Orb, LabError> {
+    orb_with(|_| {})
+}
+
+/// Like [`orb`], with other settings.
+pub(super) fn orb_with(change: impl FnOnce(&mut OrbConfig)) -> Result<Orb, LabError> {
     let mut config = OrbConfig::default();
     config.listen_endpoints =
         parse_endpoints("iiop://127.0.0.1:0").map_err(LabError::work("choosing an endpoint"))?;
     config.real_time = RealTimeMode::Off;
+    change(&mut config);
     Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
@@ -44,18 +54,26 @@ fn offer(orb: &Orb) -> Result<Target, Box<dyn std::error::Error + Send + Sync>> 
     let root = orb.root_poa()?;
     let object = root.serve(VictimSkeleton::new(Victim))?;
     root.manager().activate()?;
+    target_of(orb, &object)
+}
+
+/// Returns the reference of an object, and its address and key in its IIOP profile.
+pub(super) fn target_of(
+    orb: &Orb,
+    object: &Object,
+) -> Result<Target, Box<dyn std::error::Error + Send + Sync>> {
     let profiles = &object.ior().profiles;
     let profile = profiles.iter().find(|profile| profile.tag == IIOP);
     let (address, key) = address_and_key(&profile.ok_or("no profile of IIOP")?.data)?;
     Ok(Target {
-        reference: orb.object_to_string(&object),
+        reference: orb.object_to_string(object),
         address: address.parse()?,
         key,
     })
 }
 
 /// Reads the address and the object key of an IIOP profile (CORBA 3.3 part 2, 9.7.2).
-fn address_and_key(profile: &[u8]) -> Result<(String, Vec<u8>), CdrError> {
+pub(super) fn address_and_key(profile: &[u8]) -> Result<(String, Vec<u8>), CdrError> {
     let mut octets = profile.to_vec();
     let arena = Arena::new(4096);
     let mut d = Decoder::of_encapsulation(&mut octets, &arena)?;
@@ -127,7 +145,7 @@ impl VictimServant for Victim {
 const MEMORY: u64 = 4 << 30;
 const GREATEST_REPLY: u32 = 1 << 20;
 /// `TAG_INTERNET_IOP`.
-const IIOP: u32 = 0;
+pub(super) const IIOP: u32 = 0;
 
 #[cfg(test)]
 mod tests {

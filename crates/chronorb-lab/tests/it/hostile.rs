@@ -1,12 +1,13 @@
 //! The experiment `hostile`, run for real with next to nothing.
 
-use chronorb_lab::hostile::{Attack, AttackPhase, Hostile, HostilePlan};
+use chronorb_lab::hostile::{Attack, AttackPhase, Hostile, HostilePlan, ServiceAttack};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_attack_is_measured_in_all_phases() {
-    let plan = HostilePlan::tiny();
+    let mut plan = HostilePlan::tiny();
+    plan.services.attacks.clear();
     let outcome = Hostile::measure(&plan).expect("it can be measured");
     assert_eq!(
         outcome.rows.len(),
@@ -43,8 +44,10 @@ fn every_attack_is_measured_in_all_phases() {
     let dead = dead.filter(|row| row.survived_percent == 0.0).count();
     assert_eq!(outcome.deaths.len(), dead);
 
-    let claims = outcome.claims();
-    assert_eq!(claims.len(), Attack::ALL.len());
+    let mut claims = outcome.claims();
+    let of_services = claims.split_off(Attack::ALL.len());
+    let mut of_services = of_services.iter();
+    assert!(of_services.all(|claim| claim.verdict() == Verdict::NotMeasured));
     let missed = claims
         .iter()
         .filter(|claim| claim.verdict() == Verdict::Missed);
@@ -55,7 +58,7 @@ fn every_attack_is_measured_in_all_phases() {
         assert!(text.contains(attack.title()), "{attack:?}:\n{text}");
     }
     let page = outcome.html();
-    assert_eq!(page.matches("<svg").count(), 1);
+    assert!(page.contains("<svg"));
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "hostile");
     let row = &figures["rows"][1];
@@ -76,8 +79,43 @@ fn every_attack_is_measured_in_all_phases() {
     }
 }
 
+fn every_attack_on_a_service_is_measured_twice() {
+    let mut plan = HostilePlan::tiny();
+    plan.attacks.clear();
+    let outcome = Hostile::measure(&plan).expect("it can be measured");
+    let attacks = ServiceAttack::ALL.into_iter();
+    let mut expected = attacks.flat_map(|attack| [(attack, 1), (attack, 2)]);
+    for row in &outcome.service_rows {
+        assert_eq!(Some((row.attack, row.amount)), expected.next());
+        assert_eq!(row.service, row.attack.service());
+        assert!(row.sent_octets > 0, "{row:?}");
+        assert!(row.alone_calls > 0, "{row:?}");
+        assert!(row.resident_octets > 100_000, "{row:?}");
+        assert!(row.resident_octets <= row.resident_most_octets, "{row:?}");
+        assert_eq!(row.survived_percent, 100.0, "{row:?}");
+    }
+    assert_eq!(expected.next(), None);
+    assert!(outcome.service_deaths.is_empty());
+
+    let claims = outcome.claims();
+    let mut claims = claims.iter();
+    assert!(claims.all(|claim| claim.verdict() != Verdict::NotMeasured));
+    let text = outcome.text();
+    for attack in ServiceAttack::ALL {
+        assert!(text.contains(attack.title()), "{attack:?}:\n{text}");
+    }
+    let row = &outcome.figures()["service_rows"][1];
+    assert_eq!(row["attack"], "long-texts");
+    assert_eq!(row["service"], "names");
+    assert_eq!(row["amount"], 2);
+    for name in ["calls", "p99_us", "sent_octets", "cpu_ms", "rest_ms"] {
+        assert!(row[name].is_number(), "{name}: {row}");
+    }
+}
+
 fn a_server_that_ends_is_a_finding() {
     let mut plan = HostilePlan::tiny();
+    plan.services.attacks.clear();
     plan.attacks = vec![Attack::OwnAlias];
     let outcome = Hostile::measure(&plan).expect("it is no failure");
     let [before, during, after] = &outcome.rows[..] else {
@@ -100,6 +138,10 @@ pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_attack_is_measured_in_all_phases",
         every_attack_is_measured_in_all_phases,
+    ),
+    (
+        "every_attack_on_a_service_is_measured_twice",
+        every_attack_on_a_service_is_measured_twice,
     ),
     (
         "a_server_that_ends_is_a_finding",
