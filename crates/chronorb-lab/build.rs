@@ -3,6 +3,7 @@
 fn main() -> Result<(), chronorb_build::BuildError> {
     chronorb_build::configure().compile(&[
         "idl/lab.idl",
+        "idl/endurance.idl",
         "idl/failover.idl",
         "idl/hostile.idl",
         "idl/whitebox.idl",

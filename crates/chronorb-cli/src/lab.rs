@@ -11,6 +11,7 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
+use chronorb_lab::endurance::Endurance;
 use chronorb_lab::events::{Events, EventsPart};
 use chronorb_lab::failover::Failover;
 use chronorb_lab::hostile::{Attack, Hostile, Service, ServiceAttack};
@@ -66,6 +67,18 @@ pub(crate) enum LabCommand {
     /// claims about the figures with their verdicts, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
+
+    /// Kill and stop the processes of a mixed load at random, and count failures.
+    ///
+    /// Clients call at two priorities and asynchronously, bind and resolve names, and push and take
+    /// events. Servers and clients are killed (SIGKILL) or stopped (SIGSTOP, then SIGCONT) by a
+    /// seeded generator. Counts answers that are wrong, calls that hang, calls that fail though
+    /// nothing was disturbed, processes that end by themselves, acknowledged names that are lost,
+    /// and events out of order, and shows the memory of the servers over time. Ends with tables,
+    /// the aims of chronorb with their verdicts, and a report with a plot. Takes a quarter of an
+    /// hour, with --short a minute.
+    #[command(after_help = ENDURANCE_EXAMPLES)]
+    Endurance(EnduranceArguments),
 
     /// Measure the event channel: priorities, fan-out, filters, losses, timers.
     ///
@@ -256,6 +269,7 @@ impl LabCommand {
             Self::Demux(asked) => asked.run::<Demux>(),
             Self::Events(asked) => asked.run(),
             Self::Failover(asked) => asked.run::<Failover>(),
+            Self::Endurance(asked) => asked.run(),
             Self::Hostile(asked) => asked.run(),
             Self::Inversion(asked) => asked.run(),
             Self::Latency(asked) => asked.run(),
@@ -334,6 +348,31 @@ fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
         _ => Err("no number from 0 to 1000000".to_owned()),
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EnduranceArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// The duration of the load in minutes [default: 15, with --short 1].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000))]
+    minutes: Option<u64>,
+
+    /// The seed of what is killed and stopped.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl EnduranceArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Endurance>();
+        plan.seed = self.seed;
+        if let Some(minutes) = self.minutes {
+            plan.length = Duration::from_secs(minutes * 60);
+        }
+        status(chronorb_lab::run::<Endurance>(&self.common.options::<Endurance>(plan)).map(drop))
     }
 }
 
@@ -783,6 +822,15 @@ Examples:
 
 Only servers that the command itself starts are killed. Other programs that run at the same time
 change the times, but not the numbers of executions.";
+
+const ENDURANCE_EXAMPLES: &str = "\
+Examples:
+  chronorb lab endurance --short
+  chronorb lab endurance --minutes 15 --seed 7
+  chronorb lab endurance --short --json | jq '.rows[] | [.load, .calls, .unexplained]'
+
+A failure is a finding, and no failure of the command. Only processes that the command itself starts
+are killed and stopped.";
 
 const HOSTILE_EXAMPLES: &str = "\
 Examples:

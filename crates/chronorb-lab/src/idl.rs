@@ -6,6 +6,7 @@
 )]
 
 chronorb::include_idl!("lab");
+chronorb::include_idl!("endurance");
 chronorb::include_idl!("failover");
 chronorb::include_idl!("hostile");
 chronorb::include_idl!("whitebox");

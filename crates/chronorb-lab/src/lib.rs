@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`demo`] | the demonstration: the same load without priorities and with them |
 //! | [`demux`] | the cost of finding the target of a request, within one process |
+//! | [`endurance`] | a mixed load whose processes are killed and stopped |
 //! | [`events`] | the event channel: priorities, fan-out, filters, losses |
 //! | [`failover`] | calls whose server dies under load |
 //! | [`hostile`] | the effect of attacks on a server, as its clients see it |
@@ -33,6 +34,7 @@ pub mod bench;
 pub mod compare;
 pub mod demo;
 pub mod demux;
+pub mod endurance;
 pub mod events;
 pub mod failover;
 pub mod hostile;

@@ -3,7 +3,8 @@
 use crate::error::LabError;
 use crate::process::ProcessError;
 use crate::{
-    bench, events, failover, hostile, inversion, os, rio, scheduling, timeprobes, waits, whitebox,
+    bench, endurance, events, failover, hostile, inversion, os, rio, scheduling, timeprobes, waits,
+    whitebox,
 };
 
 /// The hidden command of a child process; its arguments are a part and an order.
@@ -35,6 +36,7 @@ const PARTS: &[(&str, Main)] = &[
     (bench::SYSTEM_SERVER, bench::system_server_main),
     (bench::SYSTEM_CLIENT, bench::system_client_main),
     (bench::IDLE_CLIENTS, bench::idle_clients_main),
+    (endurance::PART, endurance::part_main),
     (events::CHANNEL, events::channel_main),
     (events::LOAD, events::load_main),
     (events::PEERS, events::peers_main),

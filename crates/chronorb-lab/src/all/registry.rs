@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::index::ResultSummary;
 use crate::demux::Demux;
+use crate::endurance::Endurance;
 use crate::events::Events;
 use crate::experiment::{Experiment, Findings, measure_and_write};
 use crate::failover::Failover;
@@ -26,6 +27,7 @@ use crate::whitebox::Whitebox;
 /// full plans.
 pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
     RegistryEntry::of::<Demux>(10, 60),
+    RegistryEntry::of::<Endurance>(65, 910),
     RegistryEntry::of::<Events>(30, 180),
     RegistryEntry::of::<Failover>(10, 250),
     RegistryEntry::of::<Hostile>(60, 260),

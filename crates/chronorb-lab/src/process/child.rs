@@ -112,13 +112,51 @@ impl Child {
     ) -> Result<T, ProcessError> {
         let wait = deadline.remaining().unwrap_or(Duration::ZERO);
         match self.lines.recv_timeout(wait) {
-            Ok(Ok(line)) => serde_json::from_str(&line).map_err(|source| ProcessError::Nonsense {
-                partner: self.name.clone(),
-                source,
-            }),
+            Ok(Ok(line)) => self.understand(&line),
             Err(RecvTimeoutError::Timeout) => Err(self.silent()),
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended(deadline)),
         }
+    }
+
+    /// Returns the next message of the child if it is there.
+    pub(crate) fn poll<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ProcessError> {
+        match self.lines.try_recv() {
+            Ok(Ok(line)) => self.understand(&line).map(Some),
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
+    }
+
+    /// Returns the messages of the child until it has ended well.
+    pub(crate) fn hear_until_end<T: DeserializeOwned>(
+        &mut self,
+        deadline: Deadline,
+    ) -> Result<Vec<T>, ProcessError> {
+        let mut messages = Vec::new();
+        loop {
+            let wait = deadline.remaining().unwrap_or(Duration::ZERO);
+            match self.lines.recv_timeout(wait) {
+                Ok(Ok(line)) => messages.push(self.understand(&line)?),
+                Err(RecvTimeoutError::Timeout) => return Err(self.silent()),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        match self.status(deadline) {
+            Some(status) if status.success() => Ok(messages),
+            Some(_) => Err(self.ended(deadline)),
+            None => Err(self.silent()),
+        }
+    }
+
+    fn understand<T: DeserializeOwned>(&self, line: &str) -> Result<T, ProcessError> {
+        serde_json::from_str(line).map_err(|source| ProcessError::Nonsense {
+            partner: self.name.clone(),
+            source,
+        })
+    }
+
+    /// Kills the child. Its messages so far can still be polled, up to one that it did not finish.
+    pub(crate) fn kill_now(&mut self) {
+        self.kill();
     }
 
     /// Sends a message to the child.

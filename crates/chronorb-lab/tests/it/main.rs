@@ -3,6 +3,7 @@
 mod contest;
 mod demux;
 mod demux_report;
+mod endurance;
 mod events;
 mod failover;
 mod harness;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ("contest", contest::TESTS),
         ("demux", demux::TESTS),
         ("demux_report", demux_report::TESTS),
+        ("endurance", endurance::TESTS),
         ("events", events::TESTS),
         ("failover", failover::TESTS),
         ("hostile", hostile::TESTS),
