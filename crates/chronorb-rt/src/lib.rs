@@ -66,7 +66,7 @@ mod visible;
 
 pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
-    refuse_above,
+    peak_octets, refuse_above,
 };
 pub use mem::mapping::Mapping;
 pub use mem::memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};

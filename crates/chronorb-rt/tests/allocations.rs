@@ -7,7 +7,7 @@ use std::time::Duration;
 use chronorb_rt::{
     Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, ReleaseOutcome,
     Rights, Scheduling, Slots, ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid,
-    lock_operations, page_faults, poll_for,
+    lock_operations, page_faults, peak_octets, poll_for,
 };
 
 #[global_allocator]
@@ -22,6 +22,27 @@ fn allocations_are_counted_and_frees_are_not() {
     assert_eq!(allocations() - before, 2);
     drop(buffer);
     assert_eq!(allocations() - before, 2);
+}
+
+#[test]
+fn the_peak_is_what_is_held_at_one_time() {
+    let kept = vec![0_u8; 1_000];
+    let ((inner, outer), all) = peak_octets(|| {
+        drop(vec![0_u8; 300]);
+        let (grown, inner) = peak_octets(|| {
+            drop(vec![0_u8; 200]);
+            vec![0_u8; 100]
+        });
+        drop(grown);
+        let ((), outer) = peak_octets(|| drop(kept));
+        (inner, outer)
+    });
+    assert_eq!((inner, outer, all), (200, 0, 300));
+    // Other threads have counts of their own.
+    let work = || std::thread::scope(|scope| scope.spawn(|| vec![0_u8; 1 << 20]).join());
+    let (made, held) = peak_octets(work);
+    assert!(held < 1 << 20, "{held}");
+    drop(made);
 }
 
 #[test]

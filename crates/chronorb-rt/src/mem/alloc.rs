@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
 use core::hint::black_box;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +50,19 @@ pub fn live_octets() -> usize {
     LIVE_OCTETS.load(Ordering::Relaxed)
 }
 
+/// Runs `f`. Returns its result, and the most octets that the calling thread has requested and not
+/// freed at any time meanwhile, less those before; always zero unless [`CountingAllocator`] is the
+/// program's global allocator. A block is counted where it was requested and where it is freed,
+/// which may be different threads.
+pub fn peak_octets<R>(f: impl FnOnce() -> R) -> (R, u64) {
+    let (before, outer) = HELD.get();
+    HELD.set((before, before));
+    let result = f();
+    let (held, peak) = HELD.get();
+    HELD.set((held, peak.max(outer)));
+    (result, peak.abs_diff(before))
+}
+
 /// Runs `f`, which must not allocate on the calling thread.
 ///
 /// # Panics
@@ -90,6 +104,18 @@ impl Drop for RefusedAllocations {
     }
 }
 
+thread_local! {
+    /// The octets that the thread has requested and not freed, and the most of them so far.
+    static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+}
+
+/// Counts octets that the thread has requested, or freed if they are negative.
+fn held(octets: i64) {
+    let (held, peak) = HELD.get();
+    let held = held.wrapping_add(octets);
+    HELD.set((held, peak.max(held)));
+}
+
 static LIVE_OCTETS: AtomicUsize = AtomicUsize::new(0);
 /// The greatest size that is granted.
 static GRANTED_OCTETS: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -102,6 +128,7 @@ fn is_refused(octets: usize) -> bool {
 fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
     if !block.is_null() {
         LIVE_OCTETS.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        held(after.cast_signed() as i64 - before.cast_signed() as i64);
     }
     block
 }
@@ -139,6 +166,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         LIVE_OCTETS.fetch_sub(layout.size(), Ordering::Relaxed);
+        held(-(layout.size().cast_signed() as i64));
         // SAFETY: the caller's contract.
         unsafe { System.dealloc(block, layout) }
     }
