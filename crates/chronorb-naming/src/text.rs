@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::change::{Binding, BindingKind, Change, Target};
 use crate::idl::cos_naming::{NameComponent, NameComponentBuf};
 use crate::limits::Limits;
-use crate::name::{NameTextError, name_from_text, name_to_text};
+use crate::name::{NameTextError, TextComponents, name_from_text, name_to_text};
 use crate::tree::{ChangeError, Place, ROOT, Tree, TreeError};
 
 /// The most components of a name that is written, as by default in [`Limits`].
@@ -307,14 +307,13 @@ impl Export {
 /// [`ImportError`] for the first line that cannot be imported.
 pub fn import_text(text: &str, limits: Limits, first: u64) -> Result<Tree, ImportError> {
     let now = Monotonic::now();
-    let time_to_live = limits.time_to_live;
     let mut tree = Tree::new(first);
-    tree.set_limits(limits);
+    tree.set_limits(limits.clone());
     for (index, line) in text.lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let done = import_line(line, &mut tree, time_to_live, now);
+        let done = import_line(line, &mut tree, &limits, now);
         done.map_err(|cause| ImportError {
             line: index + 1,
             cause,
@@ -326,9 +325,10 @@ pub fn import_text(text: &str, limits: Limits, first: u64) -> Result<Tree, Impor
 fn import_line(
     line: &str,
     tree: &mut Tree,
-    time_to_live: (u32, u32),
+    limits: &Limits,
     now: Monotonic,
 ) -> Result<(), ImportCause> {
+    let time_to_live = limits.time_to_live;
     let mut fields = line.split(' ');
     let word = fields.next().unwrap_or_default();
     let kind = match word {
@@ -337,13 +337,13 @@ fn import_line(
         other => return Err(ImportCause::Word(other.chars().take(40).collect())),
     };
     let name = fields.next().ok_or(ImportCause::Form("a name"))?;
-    let name = read_name(name)?;
+    let name = read_name(name, limits)?;
     let name: Vec<_> = name.iter().map(NameComponentBuf::as_view).collect();
     let (context, component) = match tree.walk(ROOT, &name, now)? {
         Place::Here(context, component) => (context, component),
         Place::Elsewhere(..) => return Err(ImportCause::Elsewhere),
     };
-    let mut values: Vec<_> = fields.collect();
+    let mut values: Vec<_> = fields.take(VALUES + 1).collect();
     let mut lease = None;
     if let [_, .., last] = &values[..]
         && let Some(seconds) = last.strip_prefix("lease=")
@@ -364,7 +364,7 @@ fn import_line(
         }
         [value] => match value.strip_prefix('=') {
             Some("/") => Target::Context(ROOT),
-            Some(name) => local_context(name, tree, now)?,
+            Some(name) => local_context(name, tree, limits, now)?,
             None => Target::Reference(reference(value, kind)?),
         },
         _ => {
@@ -386,8 +386,13 @@ fn import_line(
 }
 
 /// Returns the context that a name is bound to.
-fn local_context(name: &str, tree: &Tree, now: Monotonic) -> Result<Target, ImportCause> {
-    let name = read_name(name)?;
+fn local_context(
+    name: &str,
+    tree: &Tree,
+    limits: &Limits,
+    now: Monotonic,
+) -> Result<Target, ImportCause> {
+    let name = read_name(name, limits)?;
     let name: Vec<_> = name.iter().map(NameComponentBuf::as_view).collect();
     let Place::Here(context, component) = tree.walk(ROOT, &name, now)? else {
         return Err(ImportCause::Elsewhere);
@@ -446,7 +451,11 @@ fn component_text(id: &[u8], kind: &[u8]) -> Option<String> {
     Some(text)
 }
 
-fn read_name(text: &str) -> Result<Vec<NameComponentBuf>, ImportCause> {
+/// Reads a name within the limits, of which no more is kept than they allow.
+fn read_name(text: &str, limits: &Limits) -> Result<Vec<NameComponentBuf>, ImportCause> {
+    if text.len() > limits.longest_text().saturating_mul(ESCAPED) {
+        return Err(ImportCause::Limit);
+    }
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [octet, after @ ..] = rest {
@@ -460,5 +469,13 @@ fn read_name(text: &str) -> Result<Vec<NameComponentBuf>, ImportCause> {
         }
     }
     let name = String::from_utf8(octets).map_err(|_| ImportCause::Escape)?;
+    if TextComponents::new(&name).nth(limits.components).is_some() {
+        return Err(ImportCause::Limit);
+    }
     Ok(name_from_text(&name)?)
 }
+
+/// The most fields of a line after its name.
+const VALUES: usize = 2;
+/// The characters of an octet that is written `%hh`.
+const ESCAPED: usize = 3;
