@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bounds::within;
 use chronorb_events::{
     Entry, Event, Lane, Limits, Notation, Program, Rules, read_entries, write_entries,
 };
 
 /// The octets of an entry.
 const ENTRY: usize = 6;
+/// The octets of an entry in a message: a `Dependency`, with its event.
+const ENTRY_IN_MESSAGE: usize = 64;
 /// The greatest number of events and steps of time.
 const STEPS: usize = 256;
 
@@ -38,12 +41,15 @@ pub fn event_subscriptions(data: &[u8]) {
         firings_per_second: u64::MAX,
         ..Limits::default()
     };
-    let Ok(filter) = read_entries(&entries, notation, &limits) else {
+    let octets = entries.len() * ENTRY_IN_MESSAGE;
+    let read = || read_entries(&entries, notation, &limits);
+    let Ok(filter) = within("reading", octets, read) else {
         return;
     };
     let written = write_entries(&filter);
     let again = read_entries(&written, Notation::Prefix, &limits);
-    let Ok(program) = Program::compile(&filter, rules, &limits) else {
+    let compile = || Program::compile(&filter, rules, &limits);
+    let Ok(program) = within("compiling", octets, compile) else {
         return;
     };
     assert_eq!(
@@ -51,11 +57,13 @@ pub fn event_subscriptions(data: &[u8]) {
         Ok(&filter),
         "a valid filter changed on its way"
     );
-    run(
-        program,
-        entries.len() * ENTRY,
-        &steps[..steps.len().min(STEPS)],
+    assert!(
+        written.len() <= 2 * entries.len() + 1,
+        "a filter has as many nodes as entries"
     );
+    let steps = &steps[..steps.len().min(STEPS)];
+    let octets = octets + steps.len() * ENTRY_IN_MESSAGE;
+    within("running", octets, || run(program, entries.len(), steps));
 }
 
 fn run(program: Program, leaves: usize, steps: &[u8]) {
@@ -63,6 +71,7 @@ fn run(program: Program, leaves: usize, steps: &[u8]) {
     let id = lane.subscribe(Arc::new(program), 0, 0);
     let mut now = 0;
     let mut pushed = 0;
+    let mut delivered = 0;
     for step in steps {
         let mut deliver = |to, set: &[Event<u32>]| {
             assert_eq!(to, id);
@@ -70,6 +79,7 @@ fn run(program: Program, leaves: usize, steps: &[u8]) {
                 !set.is_empty() && set.len() <= leaves,
                 "a set has at most an event a leaf"
             );
+            delivered += set.len();
         };
         match step & 3 {
             0 => {
@@ -88,6 +98,11 @@ fn run(program: Program, leaves: usize, steps: &[u8]) {
             }
         }
     }
+    assert!(
+        delivered <= leaves * steps.len(),
+        "{delivered} events are delivered by {} steps to {leaves} leaves",
+        steps.len()
+    );
     assert!(lane.unsubscribe(id));
     assert_eq!(lane.next_due(), None, "timers end with their subscription");
 }

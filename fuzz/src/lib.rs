@@ -16,6 +16,7 @@ pub mod idl {
 #[global_allocator]
 static ALLOCATOR: chronorb_rt::CountingAllocator = chronorb_rt::CountingAllocator;
 
+mod bounds;
 mod cdr_values;
 mod endsystem;
 mod event_subscriptions;
@@ -29,6 +30,7 @@ mod omniorb_anys;
 mod reference_text;
 mod rio_frame;
 mod schedule_file;
+mod scheduler_histories;
 mod service_contexts;
 mod shared_ring;
 mod small_stack;
@@ -51,6 +53,7 @@ pub use omniorb_anys::omniorb_anys;
 pub use reference_text::reference_text;
 pub use rio_frame::rio_frame;
 pub use schedule_file::schedule_file;
+pub use scheduler_histories::scheduler_histories;
 pub use service_contexts::service_contexts;
 pub use shared_ring::shared_ring;
 pub use typed::typed_values;

@@ -2,10 +2,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
+use chronorb::Orb;
+use chronorb_naming::idl::cos_naming::{NameComponentBuf, NamingContextExt};
 use chronorb_naming::store::{Files, Store, StoreFile};
-use chronorb_naming::{Change, Limits, Tree, export_text, import_omninames, import_text};
+use chronorb_naming::{
+    Change, Limits, NameServer, NamingService, Tree, export_text, import_omninames, import_text,
+};
 use chronorb_rt::Monotonic;
+
+use crate::bounds::within;
+use crate::endsystem::orb;
 
 /// The name of the log of a store.
 const LOG: &str = "names.log";
@@ -46,10 +54,14 @@ pub fn naming_store(data: &[u8]) {
 /// written and read once more.
 pub fn naming_text(data: &[u8]) {
     let text = str::from_utf8(data).ok();
-    let trees = [
-        text.and_then(|text| import_text(text, Limits::default(), 1).ok()),
-        import_omninames(data, Limits::default(), 1).ok(),
-    ];
+    if let Some(text) = text {
+        check_texts(text);
+    }
+    let read = || {
+        let of_text = text.and_then(|text| import_text(text, Limits::default(), 1).ok());
+        [of_text, import_omninames(data, Limits::default(), 1).ok()]
+    };
+    let trees = within("importing", data.len(), read);
     for tree in trees.into_iter().flatten() {
         let (text, summary) = export(&tree);
         let again = import_text(&text, Limits::default(), 1).expect("what was written");
@@ -58,6 +70,49 @@ pub fn naming_text(data: &[u8]) {
         assert_eq!((of_again.omitted, of_again.orphans), (0, 0));
         let once_more = import_text(&text, Limits::default(), 1).expect("what was written");
         assert_eq!(export(&once_more).0, text);
+    }
+}
+
+/// Has a name server read a text as a client sends it, and write it again.
+fn check_texts(text: &str) {
+    static SERVED: LazyLock<ServedNames> = LazyLock::new(ServedNames::new);
+    let root = &SERVED.root;
+    // The first call of a thread prepares it.
+    let _ = root.to_name("a");
+    let resolved = || root.resolve_str(text).is_ok();
+    assert!(
+        !within("resolving", text.len(), resolved),
+        "nothing is bound"
+    );
+    let Ok(name) = within("reading a name", text.len(), || root.to_name(text)) else {
+        return;
+    };
+    let name: Vec<_> = name.iter().map(NameComponentBuf::as_view).collect();
+    let written = within("writing a name", text.len(), || root.to_string(&name));
+    let written = written.expect("what was read");
+    let again = root.to_name(&written).expect("what was written");
+    let again: Vec<_> = again.iter().map(NameComponentBuf::as_view).collect();
+    assert_eq!(again, name, "a name changed on its way");
+}
+
+/// A name server that is called on the thread of its caller.
+struct ServedNames {
+    root: NamingContextExt,
+    _orb: Orb,
+    _service: NamingService,
+}
+
+impl ServedNames {
+    fn new() -> Self {
+        let orb = orb(&[], |_| {});
+        let poa = orb.root_poa().expect("it opens");
+        let service = NameServer::new().serve_in(&poa).expect("it is served");
+        poa.manager().activate().expect("it begins");
+        Self {
+            root: NamingContextExt::unchecked_narrow(service.root()),
+            _orb: orb,
+            _service: service,
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub use monitor::monitor_lines;
 pub use server::server_requests;
 
 /// An ORB that knows no transport but sockets of the Unix domain: no input leads it elsewhere.
-fn orb(options: &[&str], configure: impl FnOnce(&mut OrbConfig)) -> Orb {
+pub(crate) fn orb(options: &[&str], configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     let own = [
         "-ORBProtocols",
         "uiop",

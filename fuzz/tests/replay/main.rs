@@ -60,6 +60,7 @@ targets! {
     reference_text: 10_000;
     rio_frame: 10_000;
     schedule_file: 200;
+    scheduler_histories: 200;
     server_requests: 4_000;
     service_contexts: 10_000;
     shared_ring: 4_000;
