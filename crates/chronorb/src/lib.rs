@@ -86,7 +86,7 @@
 //!
 //! | Feature | Default | Contents |
 //! |---|---|---|
-//! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
+//! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), the secure profile (`-ORBProfile`), and `Object::with_service_context` |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `distributable-threads` | on | scheduling segments that calls carry to other processes, and schedulers: `rtscheduling` |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
