@@ -1,6 +1,7 @@
 //! The records of consumers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chronorb::quota::Charge;
 use chronorb_channel::Subscription;
@@ -15,7 +16,7 @@ use crate::supplier::Leaves;
 
 /// A consumer's proxy, connected or not.
 pub(crate) struct ConsumerRecord {
-    /// Its place among the consumers, for the client that obtained it.
+    /// The place among the consumers, charged to the client that obtained it.
     pub(crate) _place: Charge,
     /// The octets of the events that wait for it.
     pub(crate) octets: Arc<OctetShare>,
@@ -50,4 +51,34 @@ pub(crate) struct ConsumerConnection {
     pub(crate) admitted: Option<AdmissionPlace>,
     /// The nodes and timers of its subscription.
     pub(crate) _uses: [Charge; 2],
+}
+
+/// Counts of a connected consumer since it connected.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct ConnectionCounts {
+    /// The sets that were given to the consumer.
+    pub(crate) sets: u64,
+    /// The events in these sets.
+    pub(crate) events: u64,
+    /// The events that were lost.
+    pub(crate) lost: u64,
+    /// The events that wait.
+    pub(crate) queued: u64,
+    /// The waits for another period of its budget.
+    pub(crate) pauses: u64,
+}
+
+/// Returns the counts of a consumer. Each event that passed its filter was taken by its connection,
+/// is lost, or waits.
+pub(crate) fn counts(subscription: &Subscription<Body>, consumer: &PushTarget) -> ConnectionCounts {
+    let status = subscription.status();
+    let failed = consumer.lost.load(Ordering::Relaxed);
+    let waiting = consumer.waiting() as u64;
+    ConnectionCounts {
+        sets: status.sets,
+        events: status.events.saturating_sub(failed + waiting),
+        lost: status.lost + failed,
+        queued: status.queued as u64 + waiting,
+        pauses: status.pauses,
+    }
 }

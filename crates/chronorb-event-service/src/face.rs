@@ -1,4 +1,4 @@
-//! How consumers of `RtecEventComm` take events.
+//! The way in which consumers of `RtecEventComm` take events.
 
 use std::sync::Arc;
 

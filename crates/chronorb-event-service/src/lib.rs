@@ -26,7 +26,8 @@
 //! The thread that receives an event also pushes it to the consumers, in turn. A push to a consumer
 //! ends when its connection has taken the message, or after [`PeerPolicy::push_timeout`]: then the
 //! events of this consumer, and those of the others that the same push has not reached, wait until
-//! they have answered, so one push waits once. No push connects to a consumer. Timers have a thread.
+//! they have answered, so one push waits once. No push connects to a consumer. Timers have a
+//! thread.
 //!
 //! With [lanes](ChannelOptions::lanes) each consumer has a queue with an overload policy, and the
 //! thread of its lane pushes its events and fires its timers, at the priority of the lane. With
@@ -74,6 +75,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod admission;
+mod connect;
 mod consumer;
 mod event;
 mod face;

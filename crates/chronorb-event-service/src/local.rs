@@ -6,11 +6,12 @@ use std::sync::Arc;
 use chronorb::SystemException;
 use chronorb::quota::Origin;
 
+use crate::connect::ConnectFailure;
 use crate::failure::BAD_PARAM;
 use crate::idl::rtec_event_channel_admin::SupplierQOS;
 use crate::idl::rtec_event_comm::EventSet;
 use crate::remote::Trail;
-use crate::state::{Channel, ConnectFailure, EndCause};
+use crate::state::{Channel, EndCause};
 use crate::supplier::Supplier;
 
 /// A supplier in the process of its channel. A push is a call on the calling thread, without a

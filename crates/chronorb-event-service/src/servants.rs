@@ -1,6 +1,5 @@
 //! The servants of the channel, its factories and proxies.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,12 +7,13 @@ use chronorb::poa::{ObjectId, Poa};
 use chronorb::{Call, Interface, SystemException};
 use chronorb_events::Overflow;
 
+use crate::connect::ConnectFailure;
 use crate::consumer::ConsumerQueue;
 use crate::failure::{BAD_PARAM, GONE, NOT_ALLOWED};
 use crate::idl::chronorb_events::{
-    ChannelStatisticsBuf, ConsumerStatisticsBuf, FanOutConsumer, MonitoredChannelOwnedServant,
-    OverflowPolicy, QueueQOS, QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton,
-    SetFanOutError, SetQueueError, SupplierStatistics,
+    ChannelStatisticsBuf, FanOutConsumer, MonitoredChannelOwnedServant, OverflowPolicy, QueueQOS,
+    QueuedProxyPushSupplierOwnedServant, QueuedProxyPushSupplierSkeleton, SetFanOutError,
+    SetQueueError,
 };
 use crate::idl::rtec_event_channel_admin::event_channel::{CantAppendObserver, CantRemoveObserver};
 use crate::idl::rtec_event_channel_admin::{
@@ -30,9 +30,9 @@ use crate::observers::ObservedClients;
 use crate::options::QueueOptions;
 use crate::remote::Trail;
 use crate::state::{
-    CONSUMER_ADMIN_ID, Channel, ConnectFailure, EndCause, SUPPLIER_ADMIN_ID, counts, no_resources,
-    proxy_id,
+    CONSUMER_ADMIN_ID, Channel, EndCause, SUPPLIER_ADMIN_ID, no_resources, proxy_id,
 };
+use crate::statistics::StatisticsPage;
 use crate::supplier::Supplier;
 
 /// The servant of the channel.
@@ -119,94 +119,6 @@ impl MonitoredChannelOwnedServant for ChannelServant {
             most: StatisticsPage::FIRST.most,
         };
         Ok(self.0.statistics(page))
-    }
-}
-
-/// The clients that an answer is about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StatisticsPage {
-    /// The consumers after this number.
-    consumer: u64,
-    /// The suppliers after this number.
-    supplier: u64,
-    /// The most of each.
-    most: usize,
-}
-
-impl StatisticsPage {
-    /// The first clients, as many as an answer may have.
-    pub(crate) const FIRST: Self = Self {
-        consumer: 0,
-        supplier: 0,
-        most: 256,
-    };
-    /// All clients.
-    pub(crate) const ALL: Self = Self {
-        most: usize::MAX,
-        ..Self::FIRST
-    };
-}
-
-impl Channel {
-    /// Returns the state of the channel and of some of its clients.
-    pub(crate) fn statistics(&self, page: StatisticsPage) -> ChannelStatisticsBuf {
-        let clients = self.clients.lock();
-        let mut statistics = ChannelStatisticsBuf {
-            age: (self.clock.now() - self.made) / 100,
-            received: self.totals.received.load(Ordering::Relaxed),
-            sets: self.totals.sets.load(Ordering::Relaxed),
-            delivered: self.totals.events.load(Ordering::Relaxed),
-            lost: self.totals.lost.load(Ordering::Relaxed),
-            evicted: self.totals.evicted.load(Ordering::Relaxed),
-            returned: self.totals.returned.load(Ordering::Relaxed),
-            observers: self.observers.len() as u32,
-            consumers: Vec::new(),
-            suppliers: Vec::new(),
-        };
-        for record in clients.consumers.values() {
-            if let Some(connection) = &record.connection {
-                let counts = counts(&connection.subscription, &connection.consumer);
-                statistics.sets += counts.sets;
-                statistics.delivered += counts.events;
-                statistics.lost += counts.lost;
-            }
-        }
-        let consumers = clients.consumers.range(page.consumer.saturating_add(1)..);
-        for (&number, record) in consumers.take(page.most) {
-            let mut consumer = ConsumerStatisticsBuf {
-                number,
-                ..ConsumerStatisticsBuf::default()
-            };
-            if let Some(connection) = &record.connection {
-                let counts = counts(&connection.subscription, &connection.consumer);
-                let remote = &connection.consumer;
-                let error = *remote.last_error.lock();
-                consumer.has_answered = remote.has_answered();
-                consumer.subscription = connection.filter.clone();
-                consumer.is_suspended = connection.subscription.status().is_suspended;
-                consumer.is_gateway = connection.is_gateway;
-                consumer.sets = counts.sets;
-                consumer.events = counts.events;
-                consumer.lost = counts.lost;
-                consumer.queued = u32::try_from(counts.queued).unwrap_or(u32::MAX);
-                consumer.pauses = counts.pauses;
-                consumer.failures = remote.failures.load(Ordering::Relaxed);
-                consumer.last_error = error.map(|it| it.to_string()).unwrap_or_default();
-            }
-            statistics.consumers.push(consumer);
-        }
-        let suppliers = clients.suppliers.range(page.supplier.saturating_add(1)..);
-        for (&number, record) in suppliers.take(page.most) {
-            let connection = record.connection.as_ref();
-            statistics.suppliers.push(SupplierStatistics {
-                number,
-                is_connected: connection.is_some(),
-                is_gateway: connection.is_some_and(|connection| connection.is_gateway),
-                events: record.supplier.events.load(Ordering::Relaxed),
-                unpublished: record.supplier.unpublished.load(Ordering::Relaxed),
-            });
-        }
-        statistics
     }
 }
 

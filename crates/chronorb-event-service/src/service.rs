@@ -25,10 +25,11 @@ use crate::idl::rtec_event_channel_admin::{
 };
 use crate::local::LocalSupplier;
 use crate::options::{ChannelOptions, LaneOptions};
-use crate::servants::{AdminServant, ChannelServant, StatisticsPage};
+use crate::servants::{AdminServant, ChannelServant};
 use crate::state::{
     CHANNEL_ID, CONSUMER_ADMIN_ID, Channel, DESTROYED, Poas, RUNNING, SUPPLIER_ADMIN_ID,
 };
+use crate::statistics::StatisticsPage;
 use crate::threads::{Checks, start_checks, start_links};
 
 /// An event channel that is to be served.
@@ -159,7 +160,7 @@ impl EventServer {
         let mut persistent = policies.clone();
         persistent.push(Policy::Lifespan(Lifespan::Persistent));
         let own = poa.create_poa(&self.name, Some(manager), &persistent)?;
-        // Nobody disconnects the client of another by the number of its proxy.
+        // The number of a proxy is no right to disconnect its client.
         policies.push(Policy::ObjectKeys(ObjectKeys::Authenticated));
         let poas = Poas {
             consumers: own.create_poa("Consumers", Some(manager), &policies)?,

@@ -6,57 +6,46 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
-use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
-use chronorb::quota::{Origin, Quota, QuotaError};
-use chronorb::{Object, SystemException, SystemExceptionKind};
-use chronorb_channel::{Budget, Clock, SubscribeError, Subscription};
-use chronorb_events::{FIRST_USER_TYPE, Filter, Program, read_entries};
-use chronorb_giop::{TAG_DIOP, TAG_UIPMC};
+use chronorb::quota::{Origin, QuotaError};
+use chronorb::{SystemException, SystemExceptionKind};
+use chronorb_channel::Clock;
+use chronorb_events::FIRST_USER_TYPE;
 use chronorb_rt::log::{self, Level, Limit};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use crate::admission::{
-    Admission, AdmissionLedger, AdmissionPolicy, ConsumerLoad, NOT_ADMITTED, OperationNeeds,
-    PublishedStream, Verdict,
-};
-use crate::consumer::{ConsumerConnection, ConsumerQueue, ConsumerRecord};
-use crate::event::{Body, entry_of, event_of, header_of};
-use crate::face::{ConsumerHandle, PushFace, PushTarget};
-use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
-use crate::fan_out::{self, FanOutPlace, FanOuts};
-use crate::idl::chronorb_events::{ConsumerStatisticsBuf, FanOutConsumer};
-use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
-use crate::idl::rtec_event_comm::{EventSet, PushConsumer, PushSupplier};
+use crate::admission::{Admission, AdmissionLedger};
+use crate::consumer::{ConsumerConnection, ConsumerRecord, counts};
+use crate::event::{Body, event_of, header_of};
+use crate::face::PushTarget;
+use crate::failure::{GONE, TOO_MANY};
+use crate::fan_out::{self, FanOuts};
+use crate::idl::rtec_event_comm::{EventSet, PushConsumer};
 use crate::observers::{Kind, ObservedClients, Observers};
-use crate::options::{ChannelOptions, ClientQuotas, QueueOptions, UnpublishedPolicy};
-use crate::remote::{
-    ConsumerOwner, OctetShare, OutboxSource, PeerCalls, PeerSettings, Trail, begin_push,
-    requests_ahead,
-};
-use crate::servants::StatisticsPage;
-use crate::supplier::{Leaves, Supplier, SupplierConnection, SupplierRecord, is_published};
+use crate::options::{ChannelOptions, ClientQuotas, UnpublishedPolicy};
+use crate::remote::{ConsumerOwner, OctetShare, PeerCalls, Trail, begin_push};
+use crate::supplier::{Leaves, Supplier, SupplierRecord, is_published};
 
 /// A channel.
 pub(crate) struct Channel {
     pub(crate) name: String,
     /// The identifier of the channel in the trails of events.
-    identifier: u64,
+    pub(crate) identifier: u64,
     pub(crate) quotas: ClientQuotas,
     /// Calls clients that may not answer.
     pub(crate) calls: PeerCalls,
     pub(crate) options: ChannelOptions,
     /// Admits clients by response times, if that is wanted.
-    admission: Option<Arc<AdmissionLedger>>,
+    pub(crate) admission: Option<Arc<AdmissionLedger>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poas: Poas,
     /// Filters events, and has them pushed by lanes or by the threads that receive them.
     pub(crate) events: chronorb_channel::Channel<Body>,
     /// The threads of the outboxes of each lane. There are none if consumers have no outboxes.
-    outboxes: Box<[OutboxThread]>,
+    pub(crate) outboxes: Box<[OutboxThread]>,
     pub(crate) clients: PiMutex<Clients>,
-    fan_outs: FanOuts,
+    pub(crate) fan_outs: FanOuts,
     pub(crate) observers: Observers,
     /// Advances when events of a consumer are held, when one is to be told its end, and at the end.
     pub(crate) links: Gate,
@@ -116,43 +105,6 @@ pub(crate) enum EndCause {
     Overflow,
 }
 
-/// Counts of a connected consumer since it connected.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct ConnectionCounts {
-    /// The sets that were given to the consumer.
-    pub(crate) sets: u64,
-    /// The events in these sets.
-    pub(crate) events: u64,
-    /// The events that were lost.
-    pub(crate) lost: u64,
-    /// The events that wait.
-    pub(crate) queued: u64,
-    /// The waits for another period of its budget.
-    pub(crate) pauses: u64,
-}
-
-/// The place of a consumer among those of its channel.
-#[derive(Clone, Copy, Debug)]
-struct LanePlace {
-    lane: usize,
-    subpriority: i32,
-    /// The time that it may use of its lane.
-    budget: Option<Budget>,
-}
-
-/// The connection error of a proxy.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ConnectFailure {
-    AlreadyConnected,
-    System(SystemException),
-}
-
-impl From<SystemException> for ConnectFailure {
-    fn from(exception: SystemException) -> Self {
-        Self::System(exception)
-    }
-}
-
 impl Channel {
     pub(crate) fn new(
         name: String,
@@ -165,7 +117,7 @@ impl Channel {
         let quotas = ClientQuotas::new(&poas.channel.orb(), &options.limits);
         Arc::new_cyclic(|this| Self {
             name,
-            // Random, so that nobody ends the events of others by its identifier.
+            // Random, so that it is in no trail of events that did not pass the channel.
             identifier: RandomState::new().hash_one(0),
             quotas,
             calls: PeerCalls::default(),
@@ -231,405 +183,6 @@ impl Channel {
         };
         clients.suppliers.insert(number, record);
         Ok(activated)
-    }
-
-    /// Sets the queue of a consumer that is not connected yet.
-    pub(crate) fn set_queue(
-        &self,
-        number: u64,
-        queue: ConsumerQueue,
-    ) -> Result<(), ConnectFailure> {
-        let (limits, options) = (&self.options.limits, &queue.options);
-        if options.capacity == 0 || options.capacity > limits.queue || options.block > limits.block
-        {
-            return Err(BAD_PARAM.into());
-        }
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if record.connection.is_some() {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        record.queue = Some(queue);
-        Ok(())
-    }
-
-    /// Sets the object that takes the events of a consumer that is not connected yet.
-    pub(crate) fn set_fan_out(
-        &self,
-        number: u64,
-        target: Option<&FanOutConsumer>,
-        member: u32,
-    ) -> Result<(), ConnectFailure> {
-        let target = target.ok_or(BAD_PARAM)?;
-        let orb = self.poas.channel.orb();
-        let target = self.fan_outs.of(&orb, target, &self.options.peers)?;
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if record.connection.is_some() {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        record.fan_out = Some(FanOutPlace { target, member });
-        Ok(())
-    }
-
-    pub(crate) fn connect_consumer(
-        &self,
-        number: u64,
-        consumer: Option<&PushConsumer>,
-        qos: &ConsumerQOS<'_>,
-    ) -> Result<(), ConnectFailure> {
-        let consumer = consumer.ok_or(BAD_PARAM)?.as_object();
-        self.check_reference(number, consumer)?;
-        let filter = self.filter(number, qos)?;
-        let record = |clients: &Clients| {
-            let record = clients.consumers.get(&number).ok_or(GONE)?;
-            let is_taken = record.connection.is_some() && !self.options.consumer_reconnect;
-            if is_taken {
-                return Err(ConnectFailure::AlreadyConnected);
-            }
-            let connection = record.connection.as_ref();
-            let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
-            Ok((
-                record.queue,
-                record.fan_out.clone(),
-                record.octets.clone(),
-                before,
-            ))
-        };
-        let (queue, fan_out, octets, before) = record(&self.clients.lock())?;
-        let origin = octets.origin();
-        let charge = |quota: &Arc<Quota>, amount| quota.charge(origin, amount).map_err(exceeded);
-        let uses = [
-            charge(&self.quotas.nodes, filter.nodes() as u64)?,
-            charge(&self.quotas.firings, filter.firings_per_second())?,
-        ];
-        let needs = self.needs_of(qos)?;
-        let (lane, subpriority) = match &needs {
-            // In the channel lower ones are more urgent.
-            Some(needs) => (
-                self.own_lane(needs.lane),
-                needs.subpriority.saturating_neg(),
-            ),
-            None => (self.lane_of(qos), 0),
-        };
-        let lanes = self.options.lanes.len().max(1);
-        let place = LanePlace {
-            lane,
-            subpriority,
-            budget: needs.and_then(|needs| needs.budget()),
-        };
-        let load = needs.and_then(|needs| ConsumerLoad::new(&filter, &needs, lane, lanes));
-        let outboxes = self.outboxes.get(lane).zip(self.options.outboxes);
-        let outboxes = outboxes.map(|(thread, limits)| OutboxSource {
-            thread: thread.clone(),
-            limits,
-        });
-        let owner: Weak<dyn ConsumerOwner> = self.this.clone();
-        let settings = PeerSettings {
-            number,
-            origin,
-            channel: self.identifier,
-            outboxes,
-            has_queue: queue.is_some(),
-            tells_losses: queue.is_some_and(|queue| queue.tells_losses),
-            octets: octets.clone(),
-            owner,
-        };
-        let face = PushFace {
-            // A shared message would count for the budget of one of its consumers.
-            fan_out: fan_out.filter(|_| place.budget.is_none() && settings.outboxes.is_none()),
-        };
-        let consumer = match self
-            .connected(number)
-            .filter(|it| it.has_reference(consumer))
-        {
-            // It need not answer again.
-            Some(present) => present,
-            None => PushTarget::new(consumer, face, &self.options.peers, settings)?,
-        };
-        let handle = ConsumerHandle(consumer.clone());
-
-        // No lock is held for the analysis.
-        let Verdict {
-            shortfall,
-            admitted,
-        } = self.admit_consumer(origin, load, before)?;
-        let mut clients = self.clients.lock();
-        record(&clients)?;
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        record.shortfall.clone_from(&shortfall);
-        if !shortfall.is_empty() {
-            self.judge(
-                "an event subscription may miss deadlines",
-                number,
-                &shortfall,
-            )?;
-        }
-        let (subscription, before) = match record.connection.take() {
-            None => {
-                let subscription = self.subscribe(place, &filter, queue, handle, octets);
-                (subscription.map_err(|error| refused(number, &error))?, None)
-            }
-            Some(mut before) => {
-                if let Err(error) = before.subscription.replace(&filter, handle) {
-                    record.connection = Some(before);
-                    return Err(refused(number, &error).into());
-                }
-                if !Arc::ptr_eq(&consumer, &before.consumer) {
-                    let lost = consumer.succeed(&before.consumer);
-                    self.totals.lost.fetch_add(lost, Ordering::Relaxed);
-                }
-                (before.subscription, Some(before.is_gateway))
-            }
-        };
-        let is_observed = !qos.is_gateway || before == Some(false);
-        consumer.set_waker(subscription.waker());
-        if consumer.is_held() {
-            self.links.advance();
-        }
-        record.connection = Some(ConsumerConnection {
-            leaves: subscription.leaves().into(),
-            subscription,
-            consumer,
-            filter: shortened(filter.to_string()),
-            is_gateway: qos.is_gateway,
-            admitted,
-            _uses: uses,
-        });
-        if is_observed {
-            self.observers.tell(Kind::Consumers);
-        }
-        drop(clients);
-        tell(Level::Info, "connected an event consumer", number, &filter);
-        Ok(())
-    }
-
-    /// Returns the consumer that is connected to a proxy.
-    fn connected(&self, number: u64) -> Option<Arc<PushTarget>> {
-        let clients = self.clients.lock();
-        let connection = clients.consumers.get(&number)?.connection.as_ref()?;
-        Some(connection.consumer.clone())
-    }
-
-    /// Subscribes a consumer to a lane, or to the threads that receive events.
-    fn subscribe(
-        &self,
-        place: LanePlace,
-        filter: &Filter,
-        queue: Option<ConsumerQueue>,
-        consumer: ConsumerHandle,
-        octets: Arc<OctetShare>,
-    ) -> Result<Subscription<Body>, SubscribeError> {
-        let options = &self.options;
-        let subscription = self.events.subscribe(filter.clone()).allowance(octets);
-        let mut subscription = subscription.subpriority(place.subpriority);
-        if let Some(budget) = place.budget {
-            subscription = subscription.budget(budget);
-        }
-        let lane = place.lane;
-        let has_lanes = !options.lanes.is_empty() || options.outboxes.is_some();
-        if !has_lanes && queue.is_none() {
-            return subscription.call_inline(lane, consumer);
-        }
-        let before = |limits| QueueOptions::before(limits, requests_ahead(limits));
-        let of_lane = || options.lanes.get(lane).map(|lane| lane.queue);
-        let queue = queue.map(|queue| queue.options);
-        let queue = queue.or_else(|| options.outboxes.map(before));
-        let queue = queue.or_else(of_lane).unwrap_or_default();
-        let subscription = subscription.queue(queue.capacity, queue.overflow);
-        subscription.block_for(queue.block).call_on(lane, consumer)
-    }
-
-    /// Admits a consumer with a load, of this origin, in place of the one with a ticket.
-    fn admit_consumer(
-        &self,
-        origin: Origin,
-        load: Option<ConsumerLoad>,
-        before: Option<u64>,
-    ) -> Result<Verdict, SystemException> {
-        match self.admission.as_ref().zip(load) {
-            Some((ledger, load)) => ledger.admit_consumer(origin, load, before),
-            None => Ok(Verdict::default()),
-        }
-    }
-
-    /// Admits a supplier of this origin with publications that have periods.
-    fn admit_supplier(
-        &self,
-        origin: Origin,
-        number: u64,
-        streams: Vec<PublishedStream>,
-    ) -> Result<Verdict, ConnectFailure> {
-        let ledger = self.admission.as_ref().filter(|_| !streams.is_empty());
-        let Some(ledger) = ledger else {
-            return Ok(Verdict::default());
-        };
-        let clients = self.clients.lock();
-        let record = clients.suppliers.get(&number).ok_or(GONE)?;
-        let connection = record.connection.as_ref();
-        if connection.is_some() && !self.options.supplier_reconnect {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
-        drop(clients);
-        Ok(ledger.admit_supplier(origin, streams, before)?)
-    }
-
-    /// Returns the needs of a consumer, if clients are admitted by them.
-    fn needs_of(&self, qos: &ConsumerQOS<'_>) -> Result<Option<OperationNeeds>, SystemException> {
-        let handles = qos.dependencies.iter().map(|dependency| dependency.rt_info);
-        let admission = self.admission.as_ref();
-        let needs = admission.map(|admission| admission.settings.of_consumer(handles));
-        needs.transpose()
-    }
-
-    /// Refuses a client with which deadlines could be missed, or reports it.
-    fn judge(
-        &self,
-        cause: &'static str,
-        number: u64,
-        shortfall: &str,
-    ) -> Result<(), SystemException> {
-        tell(Level::Warn, cause, number, &shortfall);
-        let policy = self.admission.as_ref().map(|it| it.settings.policy);
-        if policy == Some(AdmissionPolicy::Refuse) {
-            return Err(NOT_ADMITTED);
-        }
-        Ok(())
-    }
-
-    /// Returns the time that was missing for the last connection of a consumer.
-    pub(crate) fn shortfall(&self, number: u64) -> Result<String, SystemException> {
-        let clients = self.clients.lock();
-        let record = clients.consumers.get(&number).ok_or(GONE)?;
-        Ok(record.shortfall.clone())
-    }
-
-    /// The lane with this index, or the last one.
-    fn own_lane(&self, lane: Option<usize>) -> usize {
-        let last = self.options.lanes.len().saturating_sub(1);
-        lane.unwrap_or(last).min(last)
-    }
-
-    /// The lane of a consumer: the first number of its dependencies that is not 0, from 1.
-    fn lane_of(&self, qos: &ConsumerQOS<'_>) -> usize {
-        let last = self.options.lanes.len().saturating_sub(1);
-        let mut infos = qos.dependencies.iter().map(|dependency| dependency.rt_info);
-        let info = infos.find(|info| *info != 0).unwrap_or(0);
-        let lane = usize::try_from(info.wrapping_sub(1)).unwrap_or(last);
-        lane.min(last)
-    }
-
-    /// Refuses a consumer to which events would come back, or whose address proves nothing.
-    fn check_reference(&self, number: u64, consumer: &Object) -> Result<(), SystemException> {
-        let is_own = [&self.poas.suppliers, &self.poas.consumers];
-        let refused = if is_own
-            .iter()
-            .any(|poa| poa.reference_to_id(consumer).is_ok())
-        {
-            "it is an object of the channel itself"
-        } else if !self.options.datagram_consumers && is_reached_by_datagrams(consumer) {
-            "it is reached by datagrams, which the options of the channel do not allow"
-        } else {
-            return Ok(());
-        };
-        tell(Level::Warn, "refused an event consumer", number, &refused);
-        Err(BAD_PARAM)
-    }
-
-    /// Reads a subscription.
-    fn filter(&self, number: u64, qos: &ConsumerQOS<'_>) -> Result<Filter, SystemException> {
-        let limits = &self.options.limits.subscription;
-        // Each node has at most three entries, so more are too many without being read.
-        let most = limits.nodes.saturating_mul(3) + 1;
-        let entries: Vec<_> = (qos.dependencies.iter().take(most))
-            .map(|dependency| entry_of(&dependency.event.header))
-            .collect();
-        let filter = read_entries(&entries, self.options.notation, limits);
-        let checked = filter.and_then(|filter| {
-            Program::compile(&filter, self.options.rules, limits)?;
-            Ok(filter)
-        });
-        checked.map_err(|error| refused(number, &error.into()))
-    }
-
-    pub(crate) fn connect_supplier(
-        &self,
-        number: u64,
-        supplier: Option<&PushSupplier>,
-        qos: &SupplierQOS<'_>,
-    ) -> Result<(), ConnectFailure> {
-        if qos.publications.len() > self.options.limits.publications {
-            return Err(BAD_PARAM.into());
-        }
-        let reference = supplier.map(|supplier| {
-            let object = supplier.as_object();
-            let object = object.with_timeout(self.options.peers.check_timeout);
-            PushSupplier::unchecked_narrow(&object)
-        });
-        let streams = self.streams_of(qos)?;
-        let mut publications: Vec<_> = (qos.publications.iter())
-            .map(|publication| header_of(&publication.event.header))
-            .map(|header| (header.source, header.event_type))
-            .collect();
-        publications.sort_unstable();
-        publications.dedup();
-        let origin = |clients: &Clients| {
-            let record = clients.suppliers.get(&number).ok_or(GONE)?;
-            Ok::<_, SystemException>(record.place.origin())
-        };
-        let origin = origin(&self.clients.lock())?;
-        let uses = self
-            .quotas
-            .publications
-            .charge(origin, publications.len() as u64);
-        let uses = uses.map_err(exceeded)?;
-        // No lock is held for the analysis.
-        let Verdict {
-            shortfall,
-            admitted,
-        } = self.admit_supplier(origin, number, streams)?;
-        let mut clients = self.clients.lock();
-        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
-        if record.connection.is_some() && !self.options.supplier_reconnect {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        if !shortfall.is_empty() {
-            self.judge(
-                "an event supplier may make consumers late",
-                number,
-                &shortfall,
-            )?;
-        }
-        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
-        let before = record.connection.as_ref();
-        let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
-        record.supplier.publish(publications);
-        record.failures = 0;
-        record.connection = Some(SupplierConnection {
-            reference,
-            is_gateway: qos.is_gateway,
-            admitted,
-            _uses: uses,
-        });
-        if is_observed {
-            self.observers.tell(Kind::Suppliers);
-        }
-        drop(clients);
-        tell(Level::Info, "connected an event supplier", number, &"");
-        Ok(())
-    }
-
-    /// Returns the publications of a supplier that have periods, if clients are admitted by them.
-    fn streams_of(&self, qos: &SupplierQOS<'_>) -> Result<Vec<PublishedStream>, SystemException> {
-        let publications = qos.publications.iter().map(|publication| {
-            let info = &publication.dependency_info;
-            let header = header_of(&publication.event.header);
-            (header, info.rt_info, info.number_of_calls)
-        });
-        let admission = self.admission.as_ref();
-        let streams = admission.map(|admission| admission.settings.streams_of(publications));
-        Ok(streams.transpose()?.unwrap_or_default())
     }
 
     /// Takes the events of a push of a supplier. Those of a supplier that is not connected are
@@ -715,7 +268,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Tells a consumer its end, if it has ever answered. Calls `then` afterwards, and does not wait.
+    /// Tells a consumer its end, if it has ever answered. Calls `then` afterwards, and does not
+    /// wait.
     fn call_back(&self, consumer: &Arc<PushTarget>, then: impl FnOnce() + Send + 'static) {
         if consumer.has_answered() {
             let reference = PushConsumer::unchecked_narrow(&consumer.check);
@@ -860,30 +414,6 @@ impl Channel {
     }
 }
 
-impl ChannelSource for Channel {
-    fn snapshot(&self) -> ChannelSnapshot {
-        let statistics = self.statistics(StatisticsPage::ALL);
-        let queue = |it: &ConsumerStatisticsBuf| QueueSnapshot {
-            number: it.number,
-            subscription: it.subscription.clone(),
-            is_suspended: it.is_suspended,
-            events: it.events,
-            lost: it.lost,
-            queued: it.queued.into(),
-        };
-        ChannelSnapshot {
-            name: self.name.clone(),
-            received: statistics.received,
-            delivered: statistics.delivered,
-            lost: statistics.lost,
-            evicted: statistics.evicted,
-            suppliers: statistics.suppliers.len() as u64,
-            consumers: statistics.consumers.len() as u64,
-            queues: statistics.consumers.iter().map(queue).collect(),
-        }
-    }
-}
-
 impl ConsumerOwner for Channel {
     fn evict_consumer(&self, number: u64, cause: SystemException) {
         // Another thread may have ended it.
@@ -899,21 +429,6 @@ impl ConsumerOwner for Channel {
 
     fn reach_consumers(&self) {
         self.links.advance();
-    }
-}
-
-/// Returns the counts of a consumer. Each event that passed its filter was taken by its connection,
-/// is lost, or waits.
-pub(crate) fn counts(subscription: &Subscription<Body>, consumer: &PushTarget) -> ConnectionCounts {
-    let status = subscription.status();
-    let failed = consumer.lost.load(Ordering::Relaxed);
-    let waiting = consumer.waiting() as u64;
-    ConnectionCounts {
-        sets: status.sets,
-        events: status.events.saturating_sub(failed + waiting),
-        lost: status.lost + failed,
-        queued: status.queued as u64 + waiting,
-        pauses: status.pauses,
     }
 }
 
@@ -976,28 +491,10 @@ fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Leaves {
     merged.into()
 }
 
-/// Whether an object is a group, or may be reached by datagrams, whose source proves nothing.
-fn is_reached_by_datagrams(object: &Object) -> bool {
-    let mut profiles = object.ior().profiles.iter();
-    profiles.any(|profile| matches!(profile.tag, TAG_UIPMC | TAG_DIOP))
-}
-
-/// Cuts the text of a subscription, which may be long, for answers about many of them.
-fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MOST_TEXT) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
 /// The exception of what a quota has refused. It was logged.
 pub(crate) fn exceeded(_: QuotaError) -> SystemException {
     TOO_MANY
 }
-
-/// The characters of a subscription that answers have.
-const MOST_TEXT: usize = 200;
 
 /// The object id of a proxy.
 pub(crate) fn proxy_id(number: u64) -> ObjectId {
@@ -1019,16 +516,6 @@ pub(crate) fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn 
         detail,
         limit: Limit::PEER,
     });
-}
-
-/// The exception of a subscription that is refused, for this reason.
-fn refused(number: u64, error: &SubscribeError) -> SystemException {
-    tell(Level::Warn, "refused an event subscription", number, error);
-    match error {
-        SubscribeError::Closed => GONE,
-        SubscribeError::TooMany { .. } => TOO_MANY,
-        _ => BAD_PARAM,
-    }
 }
 
 /// The longest time that a disconnection waits for pushes in progress: a consumer may call another

@@ -1,8 +1,15 @@
-//! The state of a channel, as its clients ask for it.
+//! The state of a channel and of its clients, for those that ask.
 
+use std::sync::atomic::Ordering;
+
+use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::{SystemException, SystemExceptionKind};
 
-use crate::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
+use crate::consumer::counts;
+use crate::idl::chronorb_events::{
+    ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannel, SupplierStatistics,
+};
+use crate::state::Channel;
 
 /// Asks a channel for its state with all its clients, page by page, until it has told `most` of
 /// them.
@@ -29,4 +36,116 @@ pub fn all_statistics(
         all.suppliers.extend(next.suppliers);
     }
     Ok(all)
+}
+
+/// The clients that an answer is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatisticsPage {
+    /// The consumers after this number.
+    pub(crate) consumer: u64,
+    /// The suppliers after this number.
+    pub(crate) supplier: u64,
+    /// The most of each.
+    pub(crate) most: usize,
+}
+
+impl StatisticsPage {
+    /// The first clients, as many as an answer may have.
+    pub(crate) const FIRST: Self = Self {
+        consumer: 0,
+        supplier: 0,
+        most: 256,
+    };
+    /// All clients.
+    pub(crate) const ALL: Self = Self {
+        most: usize::MAX,
+        ..Self::FIRST
+    };
+}
+
+impl Channel {
+    /// Returns the state of the channel and of some of its clients.
+    pub(crate) fn statistics(&self, page: StatisticsPage) -> ChannelStatisticsBuf {
+        let clients = self.clients.lock();
+        let mut statistics = ChannelStatisticsBuf {
+            age: (self.clock.now() - self.made) / 100,
+            received: self.totals.received.load(Ordering::Relaxed),
+            sets: self.totals.sets.load(Ordering::Relaxed),
+            delivered: self.totals.events.load(Ordering::Relaxed),
+            lost: self.totals.lost.load(Ordering::Relaxed),
+            evicted: self.totals.evicted.load(Ordering::Relaxed),
+            returned: self.totals.returned.load(Ordering::Relaxed),
+            observers: self.observers.len() as u32,
+            consumers: Vec::new(),
+            suppliers: Vec::new(),
+        };
+        for record in clients.consumers.values() {
+            if let Some(connection) = &record.connection {
+                let counts = counts(&connection.subscription, &connection.consumer);
+                statistics.sets += counts.sets;
+                statistics.delivered += counts.events;
+                statistics.lost += counts.lost;
+            }
+        }
+        let consumers = clients.consumers.range(page.consumer.saturating_add(1)..);
+        for (&number, record) in consumers.take(page.most) {
+            let mut consumer = ConsumerStatisticsBuf {
+                number,
+                ..ConsumerStatisticsBuf::default()
+            };
+            if let Some(connection) = &record.connection {
+                let counts = counts(&connection.subscription, &connection.consumer);
+                let remote = &connection.consumer;
+                let error = *remote.last_error.lock();
+                consumer.has_answered = remote.has_answered();
+                consumer.subscription = connection.filter.clone();
+                consumer.is_suspended = connection.subscription.status().is_suspended;
+                consumer.is_gateway = connection.is_gateway;
+                consumer.sets = counts.sets;
+                consumer.events = counts.events;
+                consumer.lost = counts.lost;
+                consumer.queued = u32::try_from(counts.queued).unwrap_or(u32::MAX);
+                consumer.pauses = counts.pauses;
+                consumer.failures = remote.failures.load(Ordering::Relaxed);
+                consumer.last_error = error.map(|it| it.to_string()).unwrap_or_default();
+            }
+            statistics.consumers.push(consumer);
+        }
+        let suppliers = clients.suppliers.range(page.supplier.saturating_add(1)..);
+        for (&number, record) in suppliers.take(page.most) {
+            let connection = record.connection.as_ref();
+            statistics.suppliers.push(SupplierStatistics {
+                number,
+                is_connected: connection.is_some(),
+                is_gateway: connection.is_some_and(|connection| connection.is_gateway),
+                events: record.supplier.events.load(Ordering::Relaxed),
+                unpublished: record.supplier.unpublished.load(Ordering::Relaxed),
+            });
+        }
+        statistics
+    }
+}
+
+impl ChannelSource for Channel {
+    fn snapshot(&self) -> ChannelSnapshot {
+        let statistics = self.statistics(StatisticsPage::ALL);
+        let queue = |it: &ConsumerStatisticsBuf| QueueSnapshot {
+            number: it.number,
+            subscription: it.subscription.clone(),
+            is_suspended: it.is_suspended,
+            events: it.events,
+            lost: it.lost,
+            queued: it.queued.into(),
+        };
+        ChannelSnapshot {
+            name: self.name.clone(),
+            received: statistics.received,
+            delivered: statistics.delivered,
+            lost: statistics.lost,
+            evicted: statistics.evicted,
+            suppliers: statistics.suppliers.len() as u64,
+            consumers: statistics.consumers.len() as u64,
+            queues: statistics.consumers.iter().map(queue).collect(),
+        }
+    }
 }

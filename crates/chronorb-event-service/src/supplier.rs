@@ -12,7 +12,7 @@ use crate::idl::rtec_event_comm::PushSupplier;
 
 /// A supplier's proxy, connected or not.
 pub(crate) struct SupplierRecord {
-    /// Its place among the suppliers, for the client that obtained it.
+    /// The place among the suppliers, charged to the client that obtained it.
     pub(crate) place: Charge,
     /// The time at which it was made, in nanoseconds of the channel's clock.
     pub(crate) made: u64,
@@ -31,7 +31,7 @@ pub(crate) struct SupplierConnection {
     pub(crate) is_gateway: bool,
     /// The place of its publications with periods in the analysis.
     pub(crate) admitted: Option<AdmissionPlace>,
-    /// Its publications.
+    /// The charge for its publications.
     pub(crate) _uses: Charge,
 }
 

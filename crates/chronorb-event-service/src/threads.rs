@@ -10,10 +10,11 @@ use chronorb::{Object, SystemException, SystemExceptionKind};
 use chronorb_rt::log::Level;
 use chronorb_rt::{Deadline, SpawnError, Thread, ThreadBuilder};
 
+use crate::consumer::counts;
 use crate::face::PushTarget;
 use crate::failure::GONE;
 use crate::remote::STALLED;
-use crate::state::{Channel, EndCause, RUNNING, counts, tell};
+use crate::state::{Channel, EndCause, RUNNING, tell};
 
 /// Starts the thread that has consumers called whose events are held.
 pub(crate) fn start_links(channel: Arc<Channel>) -> Result<Thread<()>, SpawnError> {

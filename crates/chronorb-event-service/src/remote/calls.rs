@@ -15,10 +15,10 @@ use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 /// Threads are started when they are needed, and end after a while without work. A handle; clones
 /// have the same threads.
 #[derive(Clone, Default)]
-pub(crate) struct PeerCalls(Arc<Shared>);
+pub(crate) struct PeerCalls(Arc<CallPool>);
 
 #[derive(Default)]
-struct Shared {
+struct CallPool {
     state: PiMutex<State>,
     /// Advances when there is work, and at the end.
     wake: Gate,
@@ -90,7 +90,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl CallPool {
     fn run(&self) {
         let mut state = self.state.lock();
         loop {

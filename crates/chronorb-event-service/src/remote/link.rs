@@ -22,7 +22,7 @@ pub(super) struct Link<B> {
 
 enum LinkState<B> {
     /// The consumer is to answer first.
-    Held(Held<B>),
+    Held(HeldSets<B>),
     Open(Way),
     /// The consumer has ended.
     Ended,
@@ -37,13 +37,13 @@ pub(super) enum Way {
 }
 
 /// The sets that wait until the consumer answers, in their order.
-struct Held<B> {
+struct HeldSets<B> {
     sets: VecDeque<Box<[Event<B>]>>,
     /// Whether a thread is sending them.
     is_settling: bool,
 }
 
-impl<B> Default for Held<B> {
+impl<B> Default for HeldSets<B> {
     fn default() -> Self {
         Self {
             sets: VecDeque::new(),
@@ -65,7 +65,7 @@ impl<B: Clone> Link<B> {
     pub(super) fn held(trail: Trail) -> Self {
         Self {
             trail,
-            state: PiMutex::new(LinkState::Held(Held::default())),
+            state: PiMutex::new(LinkState::Held(HeldSets::default())),
             settling: PiMutex::new(()),
         }
     }
@@ -96,8 +96,8 @@ impl<B: Clone> Link<B> {
         matches!(*self.state.lock(), LinkState::Held(_))
     }
 
-    /// Returns the way of a set, or holds it. A supplier that `may_wait` does so while what was held
-    /// before is sent.
+    /// Returns the way of a set, or holds it. A supplier that `may_wait` does so while what was
+    /// held before is sent.
     pub(super) fn pass(&self, set: &[Event<B>], share: &Share<'_, B>, may_wait: bool) -> Passage {
         let mut state = self.state.lock();
         match &mut *state {
@@ -119,7 +119,7 @@ impl<B: Clone> Link<B> {
     pub(super) fn hold(&self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {
         let mut state = self.state.lock();
         if let LinkState::Open(_) = &*state {
-            *state = LinkState::Held(Held::default());
+            *state = LinkState::Held(HeldSets::default());
         }
         match &mut *state {
             LinkState::Held(held) if !set.is_empty() => held.add(set, share),
@@ -130,9 +130,13 @@ impl<B: Clone> Link<B> {
     /// Holds events from now on, if this outbox is the present one. Returns whether it is.
     pub(super) fn hold_after(&self, outbox: &Arc<Outbox>) -> bool {
         let mut state = self.state.lock();
-        let is_present = matches!(&*state, LinkState::Open(Way::Outbox(present)) if Arc::ptr_eq(present, outbox));
+        let present = match &*state {
+            LinkState::Open(Way::Outbox(present)) => Some(present),
+            _ => None,
+        };
+        let is_present = present.is_some_and(|present| Arc::ptr_eq(present, outbox));
         if is_present {
-            *state = LinkState::Held(Held::default());
+            *state = LinkState::Held(HeldSets::default());
         }
         is_present
     }
@@ -203,7 +207,7 @@ impl<B> Share<'_, B> {
     }
 }
 
-impl<B: Clone> Held<B> {
+impl<B: Clone> HeldSets<B> {
     /// Adds a set, in place of the oldest ones if there is no room. Returns the number of events
     /// that were lost.
     fn add(&mut self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chronorb::{Call, SystemException, SystemExceptionKind};
 use chronorb_giop::contexts::EVENT_CHANNELS;
 
-/// The identifiers of the channels that an event passed before this one, in their order. Most events
-/// come from their supplier, and have an empty one.
+/// The identifiers of the channels that an event passed before this one, in their order. Most
+/// events come from their supplier, and have an empty one.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Trail(Option<Arc<[u64]>>);
 

@@ -317,10 +317,7 @@ fn the_keys_of_proxies_cannot_be_guessed() {
         }
     }
     assert!(forged > 0);
-    assert!(
-        f.state_of(victim).is_some(),
-        "nobody disconnects the client of another"
-    );
+    assert!(f.state_of(victim).is_some(), "a forged key is no right");
 }
 
 /// The shape of TAO's and omniEvents' clients.
