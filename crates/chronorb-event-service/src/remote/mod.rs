@@ -4,10 +4,10 @@
 //!
 //! # Proof of an address
 //! A reference can name any address. A consumer of another process gets nothing before it has
-//! answered a call at its address ([`RemoteConsumer::reach`]); until then its events are held, within
-//! the bounds of its client. Connecting, asking and opening of outboxes are work of the threads of
-//! [`PeerCalls`], and never of a push. A consumer that does not take an event in time, or whose
-//! connection has ended, is held again until it answers.
+//! answered a call at its address ([`RemoteConsumer::reach`]); until then its events are held,
+//! within the bounds of its client. Connecting, asking and opening of outboxes are work of the
+//! threads of [`PeerCalls`], and never of a push. A consumer that does not take an event in time,
+//! or whose connection has ended, is held again until it answers.
 //!
 //! # Loops
 //! A consumer that is an object of a channel itself gets the identifiers of the channels that an
