@@ -51,6 +51,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matching: Vec<_> = (0..consumers).map(|_| subscribe(20)).collect();
     let others: Vec<_> = (21..30).map(subscribe).collect();
     let supplier = channel.supplier(1);
+    if way == "within" {
+        push_within(&channel, events);
+        return Ok(());
+    }
     for number in 0..events as u64 {
         supplier.push(20, number);
         if by_lane {
@@ -59,4 +63,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(matching.iter().chain(&others).all(Result::is_ok));
     Ok(())
+}
+
+/// Pushes with a bound of the work. A function of its own, so that the loop above stays as it is.
+#[inline(never)]
+fn push_within(channel: &Channel<u64>, events: usize) {
+    let mut work = u64::MAX;
+    for number in 0..events as u64 {
+        assert!(channel.push_within(&Event::new(1, 20, number), &mut work));
+    }
 }

@@ -347,10 +347,11 @@ impl<B: Body> ChannelInner<B> {
         let Some(plan) = self.plans.read() else {
             return true;
         };
-        if !plan.has_work_within(event, work) {
+        let guards = plan.routes.guards() as u64;
+        if plan.nodes + guards > *work && !plan.has_work_within(event, work) {
             return false;
         }
-        *work -= plan.routes.guards() as u64;
+        *work -= guards;
         self.offer(&plan, event, |route| *work -= route.nodes());
         true
     }
@@ -476,13 +477,11 @@ impl<B: Body> Plan<B> {
         }
     }
 
-    /// Whether the work of an event is within a bound. Otherwise the bound falls by the number of
-    /// subscriptions that were looked at.
+    /// Whether the work of an event is within a bound that is less than all filters could cost.
+    /// Otherwise the bound falls by the number of subscriptions that were looked at.
+    #[cold]
     fn has_work_within(&self, event: &Event<B>, work: &mut u64) -> bool {
         let guards = self.routes.guards() as u64;
-        if self.nodes + guards <= *work {
-            return true;
-        }
         let mut rest = work.checked_sub(guards);
         let mut looks = guards;
         for route in self.routes.candidates(&event.header) {

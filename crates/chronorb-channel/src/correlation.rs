@@ -73,7 +73,8 @@ impl<B: Body> Correlation<B> {
         if self.has_state {
             self.lane.fire_next(now, |_, set| deliver(set));
         }
-        self.lane.offer(event, now, |_, set| deliver(set));
+        self.lane
+            .offer_to(self.id, event, now, |_, set| deliver(set));
         self.take_lost()
     }
 

@@ -201,17 +201,6 @@ impl<B: Clone + Default> Lane<B> {
         mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
     ) {
         self.expire(now, &mut deliver);
-        self.offer(event, now, deliver);
-    }
-
-    /// Offers an event as [`push`](Self::push) does, and fires no timers. For callers that bound
-    /// the work of a call, and fire them [one by one](Self::fire_next).
-    pub fn offer(
-        &mut self,
-        event: &Event<B>,
-        now: u64,
-        mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
-    ) {
         let arrival = self.next_arrival();
         for id in self.plan.candidates(&event.header) {
             let Some(subscription) = self.subscriptions.get_mut(id) else {
@@ -225,6 +214,28 @@ impl<B: Clone + Default> Lane<B> {
             };
             subscription.offer(*id, &offer, &mut deliver);
         }
+    }
+
+    /// Offers an event to one subscription, and fires no timers. For callers that know which
+    /// one it concerns, and fire timers [one by one](Self::fire_next).
+    pub fn offer_to(
+        &mut self,
+        id: SubscriptionId,
+        event: &Event<B>,
+        now: u64,
+        mut deliver: impl FnMut(SubscriptionId, &[Event<B>]),
+    ) {
+        let arrival = self.next_arrival();
+        let Some(subscription) = self.subscriptions.get_mut(&id) else {
+            return;
+        };
+        let offer = Offer {
+            event,
+            arrival,
+            timer: None,
+            now,
+        };
+        subscription.offer(id, &offer, &mut deliver);
     }
 
     /// The time at which the next timer is due, in nanoseconds.

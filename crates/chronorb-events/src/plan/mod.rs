@@ -139,10 +139,10 @@ impl<T: Clone + Ord> Routes<T> {
     }
 
     /// The subscriptions that may react to an event, in order, each once.
-    #[inline]
+    #[inline(always)]
     pub fn candidates(&self, header: &Header) -> Candidates<'_, T> {
         let (source, event_type) = (header.source, header.event_type);
-        let (none, wide) = (Cursor::default, self.wide.cursor());
+        let none = Cursor::default;
         let sequences = match (source, event_type) {
             (_, 0) => [self.any.cursor(), none(), none()],
             (0, _) => {
@@ -157,7 +157,7 @@ impl<T: Clone + Ord> Routes<T> {
         };
         let mut candidates = Candidates {
             sequences,
-            wide,
+            wide: self.wide.cursor(),
             header: *header,
         };
         candidates.skip_wide();
@@ -178,7 +178,7 @@ pub struct Candidates<'a, T> {
 
 impl<T: Ord> Candidates<'_, T> {
     /// Passes the subscriptions whose guards reject the event.
-    #[inline]
+    #[inline(always)]
     fn skip_wide(&mut self) {
         while let Some(next) = self.wide.peek()
             && !next.guard.lets_pass(&self.header)
@@ -191,7 +191,8 @@ impl<T: Ord> Candidates<'_, T> {
 impl<'a, T: Ord> Iterator for Candidates<'a, T> {
     type Item = &'a T;
 
-    #[inline]
+    // A push consists of little else, in each function that pushes.
+    #[inline(always)]
     fn next(&mut self) -> Option<&'a T> {
         let wide = self.wide.peek().map(|next| &next.item);
         let others = self.sequences.iter().filter_map(Cursor::peek);
