@@ -108,7 +108,7 @@ fn each_policy_bounds_the_octets() {
     assert_eq!(overflow(Overflow::Block, limit, &types), expected);
     assert_eq!(
         overflow(Overflow::Disconnect, limit, &types),
-        [first.clone(), one(1, 21), lost, Note::Disconnected]
+        [first, one(1, 21), lost, Note::Disconnected]
     );
     let keys = [20, 21, 20, 21, 20].map(|event_type| (event_type, large));
     assert_eq!(
@@ -141,10 +141,10 @@ fn an_event_that_fits_into_no_queue_is_lost() {
 #[test]
 fn a_supplier_waits_for_octets() {
     let (channel, _) = octets_channel(Rules::Corrected);
-    let (notes, ledger) = (Notes::default(), Ledger::new(100 * KIB));
+    let notes = Notes::default();
     let subscription = channel.subscribe(Filter::Everything).block_for(PATIENCE);
     let subscription = subscription.queue(100, Overflow::Block);
-    let subscription = subscription.allowance(ledger.clone());
+    let subscription = subscription.allowance(Ledger::new(100 * KIB));
     let subscription = subscription.call_on(0, notes.clone()).expect("a lane");
     channel.push(&event(20, 60 * KIB));
     let pushing = channel.clone();
