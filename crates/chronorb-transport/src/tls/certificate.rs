@@ -53,6 +53,9 @@ impl<'d> Der<'d> {
     /// The next value: its tag and its contents; `None` at the end, and where it is malformed.
     fn next(&mut self) -> Option<(u8, &'d [u8])> {
         let (&[tag, short], rest) = self.0.split_first_chunk()?;
+        if tag & LONG_TAG == LONG_TAG {
+            return None;
+        }
         let (len, rest) = match short {
             0..=0x7f => (usize::from(short), rest),
             // One to four octets of length follow. A certificate is never longer.
@@ -107,6 +110,11 @@ fn subject(mut name: Der<'_>) -> Option<String> {
 fn write_attribute(text: &mut String, kind: &[u8], mut value: Der<'_>) -> Option<()> {
     let encoded = value.0;
     let (tag, contents) = value.next()?;
+    // The text of an identifier without an end would be that of another one.
+    let is_whole = kind.last().is_some_and(|octet| octet & 0x80 == 0);
+    if !is_whole || !value.0.is_empty() {
+        return None;
+    }
     let short = SHORT_NAMES.iter().find(|(id, _)| *id == kind);
     let readable = short.and_then(|(_, name)| Some((*name, string(tag, contents)?)));
     match readable {
@@ -181,8 +189,10 @@ fn write_dotted(text: &mut String, id: &[u8]) {
     }
 }
 
-/// The names in the extension `subjectAltName`; none where there is no such extension.
+/// The names in the extension `subjectAltName`; none where there is no such extension. Two of them
+/// are malformed.
 fn alternative_names(mut extensions: Der<'_>) -> Option<Vec<String>> {
+    let mut found: Option<Vec<String>> = None;
     while !extensions.0.is_empty() {
         let mut extension = extensions.take(SEQUENCE)?;
         if extension.take(OBJECT_IDENTIFIER)?.0 != SUBJECT_ALT_NAME {
@@ -190,14 +200,19 @@ fn alternative_names(mut extensions: Der<'_>) -> Option<Vec<String>> {
         }
         extension.take_if(BOOLEAN);
         let mut names = extension.take(OCTET_STRING)?.take(SEQUENCE)?;
-        let mut found = Vec::new();
+        if found.is_some() {
+            return None;
+        }
+        let found = found.insert(Vec::new());
         while !names.0.is_empty() {
             let (tag, contents) = names.next()?;
+            if tag & CLASS != OF_NAMES {
+                return None;
+            }
             found.extend(alternative_name(tag, contents));
         }
-        return Some(found);
     }
-    Some(Vec::new())
+    Some(found.unwrap_or_default())
 }
 
 /// Parses one alternative name; `None` for a kind that is not reported.
@@ -216,6 +231,11 @@ fn alternative_name(tag: u8, contents: &[u8]) -> Option<String> {
     }
 }
 
+/// The bits of a tag that continues in further octets. Names have none.
+const LONG_TAG: u8 = 0x1f;
+/// The bits of a tag with its class, and the class of alternative names (context-specific).
+const CLASS: u8 = 0xc0;
+const OF_NAMES: u8 = 0x80;
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
 const OCTET_STRING: u8 = 0x04;
@@ -256,7 +276,12 @@ const SHORT_NAMES: &[(&[u8], &str)] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use rcgen::{CertificateParams, CustomExtension, DnType, DnValue, KeyPair, SanType};
+    use x509_parser::asn1_rs::{Class, Tag, ToDer};
+    use x509_parser::extensions::GeneralName;
+    use x509_parser::x509::AttributeTypeAndValue;
 
     use super::*;
 
@@ -330,6 +355,152 @@ mod tests {
         );
         let none = names(|_| {}).expect("it is well-formed");
         assert_eq!(none, CertificateNames::default());
+    }
+
+    /// The names as another parser reads them; `None` where it refuses the certificate.
+    fn by_another_parser(certificate: &[u8]) -> Option<CertificateNames> {
+        let (rest, read) = x509_parser::parse_x509_certificate(certificate).ok()?;
+        let alternative = read.subject_alternative_name().ok()?;
+        let alternative = alternative.map_or(&[][..], |names| &names.value.general_names);
+        let parts = read.subject().iter_rdn().map(|part| {
+            let attributes = part.iter().map(attribute);
+            attributes.collect::<Option<Vec<_>>>()
+        });
+        let parts: Option<Vec<_>> = parts.collect();
+        let parts = parts?.into_iter().rev().map(|part| part.join("+"));
+        let names = CertificateNames {
+            subject: parts.collect::<Vec<_>>().join(","),
+            alternative: alternative
+                .iter()
+                .filter_map(other_alternative_name)
+                .collect(),
+        };
+        rest.is_empty().then_some(names)
+    }
+
+    fn attribute(attribute: &AttributeTypeAndValue<'_>) -> Option<String> {
+        let (kind, value) = (attribute.attr_type().as_bytes(), attribute.attr_value());
+        let mut text = String::new();
+        let short = SHORT_NAMES.iter().find(|(id, _)| *id == kind);
+        match short {
+            Some((_, short)) => text.push_str(short),
+            None => write_dotted(&mut text, kind),
+        }
+        text.push('=');
+        // Strings in parts (constructed) are shown as they are encoded.
+        let is_plain = short.is_some() && !value.header.is_constructed();
+        let string = match value.tag() {
+            _ if !is_plain || value.class() != Class::Universal => None,
+            Tag::Utf8String | Tag::PrintableString | Tag::Ia5String => {
+                std::str::from_utf8(value.data).ok().map(str::to_owned)
+            }
+            Tag::BmpString => value.clone().bmpstring().ok().map(|text| text.string()),
+            _ => None,
+        };
+        match string {
+            Some(string) => write_escaped(&mut text, &string),
+            None => {
+                text.push('#');
+                for octet in value.to_der_vec().ok()? {
+                    let _ = write!(text, "{octet:02x}");
+                }
+            }
+        }
+        Some(text)
+    }
+
+    fn other_alternative_name(name: &GeneralName<'_>) -> Option<String> {
+        match name {
+            GeneralName::RFC822Name(name) => Some(format!("email:{name}")),
+            GeneralName::DNSName(name) => Some(format!("dns:{}", name.to_ascii_lowercase())),
+            GeneralName::URI(name) => Some(format!("uri:{name}")),
+            GeneralName::IPAddress(octets) => {
+                let v4 = <[u8; 4]>::try_from(*octets).map(IpAddr::from);
+                let address = v4.or_else(|_| <[u8; 16]>::try_from(*octets).map(IpAddr::from));
+                address.ok().map(|address| format!("ip:{address}"))
+            }
+            _ => None,
+        }
+    }
+
+    fn samples() -> Vec<Vec<u8>> {
+        let key = KeyPair::generate().expect("a key");
+        let ia5 = |text: &str| text.try_into().expect("it is ASCII");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let mut samples = vec![params.self_signed(&key).expect("a certificate")];
+        params.distinguished_name.push(DnType::CountryName, "DE");
+        params.distinguished_name.push(DnType::CommonName, "rad,ar");
+        let bmp = rcgen::string::BmpString::try_from("radar").expect("it fits");
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, DnValue::BmpString(bmp));
+        let email = DnType::CustomDnType(vec![1, 2, 840, 113_549, 1, 9, 1]);
+        params.distinguished_name.push(email, "a");
+        params.subject_alt_names = vec![
+            SanType::DnsName(ia5("Radar.example")),
+            SanType::IpAddress([10, 0, 0, 1].into()),
+            SanType::URI(ia5("spiffe://example/Radar")),
+            SanType::Rfc822Name(ia5("radar@example")),
+        ];
+        samples.push(params.self_signed(&key).expect("a certificate"));
+        samples.iter().map(|it| it.der().to_vec()).collect()
+    }
+
+    /// The positions of the names in a certificate, its subject and its alternative names.
+    fn positions_of_names(certificate: &[u8]) -> Vec<Range<usize>> {
+        let (_, read) = x509_parser::parse_x509_certificate(certificate).expect("it is correct");
+        let alternative = read.extensions().iter();
+        let alternative = alternative.filter(|it| it.oid.as_bytes() == SUBJECT_ALT_NAME);
+        let names = std::iter::once(read.subject().as_raw()).chain(alternative.map(|it| it.value));
+        let start = certificate.as_ptr().addr();
+        names
+            .map(|it| it.as_ptr().addr() - start..it.as_ptr().addr() - start + it.len())
+            .collect()
+    }
+
+    /// Whether the TLS library reads it: else it is never asked for names.
+    fn is_read_by_tls(certificate: &[u8]) -> bool {
+        let certificate = rustls::pki_types::CertificateDer::from(certificate);
+        rustls::server::ParsedCertificate::try_from(&certificate).is_ok()
+    }
+
+    /// Ours may refuse what the other one reads, and leaves out names that are made of parts. What
+    /// both read is equal. What the other one refuses, ours reads only if its names are unharmed:
+    /// the TLS library has checked the rest.
+    #[test]
+    fn another_parser_finds_the_same_names_in_mutated_certificates() {
+        let mut read_by_both = 0;
+        for whole in samples() {
+            let names = CertificateNames::read(&whole);
+            assert!(names.is_some());
+            assert_eq!(names, by_another_parser(&whole));
+            let places = positions_of_names(&whole);
+            for at in 0..whole.len() {
+                for change in (0..8).map(|bit| 1 << bit).chain([0x7f, 0xff]) {
+                    let mut mutated = whole.clone();
+                    mutated[at] ^= change;
+                    if !is_read_by_tls(&mutated) {
+                        continue;
+                    }
+                    let ours = CertificateNames::read(&mutated);
+                    let other = by_another_parser(&mutated);
+                    let is_in_names = places.iter().any(|place| place.contains(&at));
+                    let what = format!("octet {at} ^ {change:#x}: {ours:?}, {other:?}");
+                    match (ours, other) {
+                        (None, _) => {}
+                        (Some(ours), Some(other)) => {
+                            assert_eq!(ours.subject, other.subject, "{what}");
+                            let has = |name| other.alternative.contains(name);
+                            assert!(ours.alternative.iter().all(has), "{what}");
+                            read_by_both += 1;
+                        }
+                        (Some(_), None) => assert!(!is_in_names, "{what}"),
+                    }
+                }
+            }
+        }
+        assert!(read_by_both > 5_000, "{read_by_both}");
     }
 
     #[test]
