@@ -236,7 +236,8 @@ impl Poa {
                 Reach::Network
             });
         }
-        // A socket file is its owner's alone, unless it has another mode. An abstract name has none.
+        // A socket file is its owner's alone, unless it has another mode. An abstract name has no
+        // mode.
         let mode = published.endpoint.option("mode");
         let mode = mode.and_then(|mode| u32::from_str_radix(mode, 8).ok());
         let is_abstract = |path: &str| path.starts_with('@');

@@ -189,9 +189,9 @@ fn who_leaves_priorities_to_anybody_is_named() {
         named.collect::<Vec<_>>()
     };
     let network = "iiop://0.0.0.0:0/hostname_in_ior=192.0.2.1";
-    let warns = |who| {
+    let warns = |clients| {
         [format!(
-            "{who} chooses the priorities of the POA \"rt\" (-ORBPriorityCeiling)"
+            "{clients} chooses the priorities of the POA \"rt\" (-ORBPriorityCeiling)"
         )]
     };
     let by_network = warns("any client on the network");
