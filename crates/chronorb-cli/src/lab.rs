@@ -114,7 +114,7 @@ pub(crate) enum LabCommand {
     /// whether it survives. Then the services of names, events and scheduling are attacked by one
     /// client that takes all it can, by some octets and by twice as many. Ends with tables, the aims
     /// of chronorb with their verdicts, and a report with plots. Takes about ten minutes, with
-    /// --short about four.
+    /// --short about two.
     #[command(after_help = HOSTILE_EXAMPLES)]
     Hostile(HostileArguments),
 

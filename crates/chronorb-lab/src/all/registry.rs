@@ -30,7 +30,7 @@ pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
     RegistryEntry::of::<Endurance>(65, 910),
     RegistryEntry::of::<Events>(30, 180),
     RegistryEntry::of::<Failover>(10, 250),
-    RegistryEntry::of::<Hostile>(60, 260),
+    RegistryEntry::of::<Hostile>(100, 540),
     RegistryEntry::of::<Inversion>(210, 1_260),
     RegistryEntry::of::<Latency>(15, 120),
     RegistryEntry::of::<OperatingSystem>(60, 300),

@@ -63,7 +63,7 @@ fn call_asynchronously(echo: &Echo, log: &mut CallLog) -> Result<(), LabError> {
             let begun = log.call("begin_repeat", || echo.begin_repeat(number));
             pending.extend(begun.map(|reply| (number, reply)));
         }
-        if number / AT_A_TIME % 2 == 0 {
+        if (number / AT_A_TIME).is_multiple_of(2) {
             pending.reverse();
         }
         for (number, reply) in pending {

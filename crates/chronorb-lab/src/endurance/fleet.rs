@@ -414,7 +414,7 @@ const SAMPLE: Duration = Duration::from_millis(250);
 /// The time within which processes answer and end, beside that of calls.
 const WIND_DOWN: Duration = Duration::from_secs(30);
 /// The failures whose words are kept.
-const MOST_WORDS: usize = 100;
+const MOST_WORDS: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -102,8 +102,10 @@ impl CallLog {
         self.report.failures.push((kind, words));
     }
 
-    /// Reports from time to time.
+    /// Reports from time to time, and pauses, since clients of real-time priority that call back to
+    /// back leave the others no processor.
     pub(super) fn report(&mut self, acknowledged: &[u32]) -> Result<(), LabError> {
+        thread::sleep(PACE);
         if Monotonic::now().since(self.reported) < PERIOD {
             return Ok(());
         }
@@ -137,6 +139,8 @@ fn count_stops(stopped: &AtomicU64) {
 
 /// The time between two looks at the clock.
 const TICK: Duration = Duration::from_millis(25);
+/// The pause of a client after a call, or after some at a time.
+const PACE: Duration = Duration::from_millis(1);
 /// The pause of a client after an exception.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The time between two reports.

@@ -119,7 +119,7 @@ impl Child {
     }
 
     /// Returns the next message of the child if it is there.
-    pub(crate) fn poll<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ProcessError> {
+    pub(crate) fn poll<T: DeserializeOwned>(&self) -> Result<Option<T>, ProcessError> {
         match self.lines.try_recv() {
             Ok(Ok(line)) => self.understand(&line).map(Some),
             Ok(Err(_)) | Err(_) => Ok(None),

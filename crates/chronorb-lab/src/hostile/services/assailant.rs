@@ -101,7 +101,7 @@ impl Assailant<'_> {
     }
 
     /// Waits for a reply.
-    pub(super) fn hear(&mut self) -> io::Result<ReplyOctets> {
+    pub(super) fn hear(&self) -> io::Result<ReplyOctets> {
         ReplyOctets::read(&mut PatientReader(self.site, &self.stream))
     }
 

@@ -86,32 +86,30 @@ pub enum ServiceAttack {
     Recomputing,
 }
 
-use ServiceAttack as A;
-
 /// What an attack does with a number of portions, until it is over or cannot go on.
 type Act = fn(&mut Assailant<'_>) -> io::Result<()>;
 
 impl ServiceAttack {
     /// All of them.
     pub const ALL: [Self; 18] = [
-        A::LongTexts,
-        A::UnboundContexts,
-        A::Bindings,
-        A::Iterators,
-        A::BlackHole,
-        A::UnconnectedProxies,
-        A::UnreachableConsumers,
-        A::DatagramConsumers,
-        A::ManyTimers,
-        A::ManyMasks,
-        A::IncompleteGroups,
-        A::EventLoop,
-        A::SlowReader,
-        A::UnreadStatistics,
-        A::SilentObservers,
-        A::OperationChains,
-        A::OperationSets,
-        A::Recomputing,
+        Self::LongTexts,
+        Self::UnboundContexts,
+        Self::Bindings,
+        Self::Iterators,
+        Self::BlackHole,
+        Self::UnconnectedProxies,
+        Self::UnreachableConsumers,
+        Self::DatagramConsumers,
+        Self::ManyTimers,
+        Self::ManyMasks,
+        Self::IncompleteGroups,
+        Self::EventLoop,
+        Self::SlowReader,
+        Self::UnreadStatistics,
+        Self::SilentObservers,
+        Self::OperationChains,
+        Self::OperationSets,
+        Self::Recomputing,
     ];
 
     /// The name on the command line and in figures.
@@ -128,24 +126,24 @@ impl ServiceAttack {
 
     const fn words(self) -> (&'static str, &'static str) {
         match self {
-            A::LongTexts => ("long-texts", "long texts"),
-            A::UnboundContexts => ("unbound-contexts", "contexts without names"),
-            A::Bindings => ("bindings", "bindings"),
-            A::Iterators => ("iterators", "iterators"),
-            A::BlackHole => ("black-hole", "federation to a black hole"),
-            A::UnconnectedProxies => ("unconnected-proxies", "proxies never connected"),
-            A::UnreachableConsumers => ("unreachable-consumers", "unreachable consumers"),
-            A::DatagramConsumers => ("datagram-consumers", "consumers by datagrams"),
-            A::ManyTimers => ("many-timers", "many timers"),
-            A::ManyMasks => ("many-masks", "many masks"),
-            A::IncompleteGroups => ("incomplete-groups", "groups never complete"),
-            A::EventLoop => ("event-loop", "channel as its own consumer"),
-            A::SlowReader => ("slow-reader", "large events to a slow reader"),
-            A::UnreadStatistics => ("unread-statistics", "statistics never read"),
-            A::SilentObservers => ("silent-observers", "observers that do not answer"),
-            A::OperationChains => ("operation-chains", "chains of operations"),
-            A::OperationSets => ("operation-sets", "sets of all operations"),
-            A::Recomputing => ("recomputing", "computing repeatedly"),
+            Self::LongTexts => ("long-texts", "long texts"),
+            Self::UnboundContexts => ("unbound-contexts", "contexts without names"),
+            Self::Bindings => ("bindings", "bindings"),
+            Self::Iterators => ("iterators", "iterators"),
+            Self::BlackHole => ("black-hole", "federation to a black hole"),
+            Self::UnconnectedProxies => ("unconnected-proxies", "proxies never connected"),
+            Self::UnreachableConsumers => ("unreachable-consumers", "unreachable consumers"),
+            Self::DatagramConsumers => ("datagram-consumers", "consumers by datagrams"),
+            Self::ManyTimers => ("many-timers", "many timers"),
+            Self::ManyMasks => ("many-masks", "many masks"),
+            Self::IncompleteGroups => ("incomplete-groups", "groups never complete"),
+            Self::EventLoop => ("event-loop", "channel as its own consumer"),
+            Self::SlowReader => ("slow-reader", "large events to a slow reader"),
+            Self::UnreadStatistics => ("unread-statistics", "statistics never read"),
+            Self::SilentObservers => ("silent-observers", "observers that do not answer"),
+            Self::OperationChains => ("operation-chains", "chains of operations"),
+            Self::OperationSets => ("operation-sets", "sets of all operations"),
+            Self::Recomputing => ("recomputing", "computing repeatedly"),
         }
     }
 
@@ -159,43 +157,45 @@ impl ServiceAttack {
     #[must_use]
     pub const fn service(self) -> Service {
         match self {
-            A::LongTexts | A::UnboundContexts | A::Bindings | A::Iterators | A::BlackHole => {
-                Service::Names
-            }
-            A::UnconnectedProxies
-            | A::UnreachableConsumers
-            | A::DatagramConsumers
-            | A::ManyTimers
-            | A::ManyMasks
-            | A::IncompleteGroups
-            | A::EventLoop
-            | A::SlowReader
-            | A::UnreadStatistics
-            | A::SilentObservers => Service::Events,
-            A::OperationChains | A::OperationSets | A::Recomputing => Service::Scheduling,
+            Self::LongTexts
+            | Self::UnboundContexts
+            | Self::Bindings
+            | Self::Iterators
+            | Self::BlackHole => Service::Names,
+            Self::UnconnectedProxies
+            | Self::UnreachableConsumers
+            | Self::DatagramConsumers
+            | Self::ManyTimers
+            | Self::ManyMasks
+            | Self::IncompleteGroups
+            | Self::EventLoop
+            | Self::SlowReader
+            | Self::UnreadStatistics
+            | Self::SilentObservers => Service::Events,
+            Self::OperationChains | Self::OperationSets | Self::Recomputing => Service::Scheduling,
         }
     }
 
     pub(super) fn act(self) -> Act {
         match self {
-            A::LongTexts => names::long_texts,
-            A::UnboundContexts => names::unbound_contexts,
-            A::Bindings => names::bindings,
-            A::Iterators => names::iterators,
-            A::BlackHole => names::black_hole,
-            A::UnconnectedProxies => events::unconnected_proxies,
-            A::UnreachableConsumers => events::unreachable_consumers,
-            A::DatagramConsumers => events::datagram_consumers,
-            A::ManyTimers => events::many_timers,
-            A::ManyMasks => events::many_masks,
-            A::IncompleteGroups => events::incomplete_groups,
-            A::EventLoop => events::event_loop,
-            A::SlowReader => events::slow_reader,
-            A::UnreadStatistics => events::unread_statistics,
-            A::SilentObservers => events::silent_observers,
-            A::OperationChains => scheduling::operation_chains,
-            A::OperationSets => scheduling::operation_sets,
-            A::Recomputing => scheduling::recomputing,
+            Self::LongTexts => names::long_texts,
+            Self::UnboundContexts => names::unbound_contexts,
+            Self::Bindings => names::bindings,
+            Self::Iterators => names::iterators,
+            Self::BlackHole => names::black_hole,
+            Self::UnconnectedProxies => events::unconnected_proxies,
+            Self::UnreachableConsumers => events::unreachable_consumers,
+            Self::DatagramConsumers => events::datagram_consumers,
+            Self::ManyTimers => events::many_timers,
+            Self::ManyMasks => events::many_masks,
+            Self::IncompleteGroups => events::incomplete_groups,
+            Self::EventLoop => events::event_loop,
+            Self::SlowReader => events::slow_reader,
+            Self::UnreadStatistics => events::unread_statistics,
+            Self::SilentObservers => events::silent_observers,
+            Self::OperationChains => scheduling::operation_chains,
+            Self::OperationSets => scheduling::operation_sets,
+            Self::Recomputing => scheduling::recomputing,
         }
     }
 }

@@ -139,6 +139,9 @@ pub(in super::super) mod tests {
     use crate::Verdict;
     use crate::stats::Record;
 
+    /// A change of the figures of an attack.
+    type Change = fn(&mut ServiceRow);
+
     /// Figures by which everything holds.
     pub(in super::super::super) fn rows() -> Vec<ServiceRow> {
         let both = ServiceAttack::ALL.into_iter();
@@ -184,7 +187,7 @@ pub(in super::super) mod tests {
     #[test]
     fn each_claim_is_missed_by_its_figure_alone() {
         let attack = ServiceAttack::ManyMasks;
-        let cases: [(&str, fn(&mut ServiceRow)); 5] = [
+        let cases: [(&str, Change); 5] = [
             ("memory", |row| row.resident_most_octets = 27 << 20),
             ("twice", |row| row.cpu_ms = 251.0),
             ("p99", |row| row.latency.p99_us = 1_001.0),

@@ -43,11 +43,11 @@ pub(super) fn datagram_consumers(a: &mut Assailant<'_>) -> io::Result<()> {
 
 fn to_consumers(a: &mut Assailant<'_>, consumer: &ProfileOctets) -> io::Result<()> {
     let admins = admins(a)?;
-    for _ in 0..a.count(64) {
+    for _ in 0..a.size(64) {
         connect_consumer(a, &admins, consumer, &[EVERYTHING])?;
     }
     let supplier = connect_supplier(a, &admins)?;
-    for _ in 0..a.size(400) {
+    for _ in 0..a.count(400) {
         push(a, &supplier, 1, FIRST_TYPE, EVENT)?;
     }
     finish(a, &supplier)
@@ -146,11 +146,11 @@ pub(super) fn unread_statistics(a: &mut Assailant<'_>) -> io::Result<()> {
     let admins = admins(a)?;
     let consumer = ProfileOctets::at(answering(Duration::ZERO, &a.answered)?);
     let entries = alternatives(1_000);
-    for _ in 0..a.size(50) {
+    for _ in 0..a.count(25) {
         connect_consumer(a, &admins, &consumer, &entries)?;
     }
     let request = messages::request(a.root, "statistics", |_| {});
-    for _ in 0..a.count(20) {
+    for _ in 0..a.size(20) {
         a.send_unread(&request.repeat(10))?;
     }
     Ok(())
