@@ -78,7 +78,8 @@ impl<B: Body> Correlation<B> {
         self.take_lost()
     }
 
-    /// Fires the first timer, if it is due. Returns the number of events that groups could not keep.
+    /// Fires the first timer, if it is due. Returns the number of events that groups could not
+    /// keep.
     pub(crate) fn fire_next(
         &mut self,
         now: u64,

@@ -29,7 +29,7 @@ pub(crate) struct OctetSetup<B> {
 }
 
 /// The events that wait, and their octets.
-struct Waiting<B> {
+struct EventQueue<B> {
     queue: Queue<WaitingEvent<B>>,
     account: OctetAccount<B>,
     is_closed: bool,
@@ -45,7 +45,7 @@ struct WaitingEvent<B> {
 /// A queue that any supplier puts events into and that one thread at a time takes from.
 pub(crate) struct Mailbox<B> {
     /// Locked for moments only.
-    waiting: PiMutex<Waiting<B>>,
+    waiting: PiMutex<EventQueue<B>>,
     block: Duration,
     /// Advances when there may be room, while suppliers wait for it.
     room: Gate,
@@ -90,7 +90,7 @@ impl<B> fmt::Debug for OctetSetup<B> {
     }
 }
 
-impl<B: Body> Waiting<B> {
+impl<B: Body> EventQueue<B> {
     /// Puts an event in by the policy. One whose octets are not granted finds the queue full.
     #[inline]
     fn put(&mut self, event: Event<B>, key: u64) -> Put<WaitingEvent<B>> {
@@ -136,7 +136,7 @@ impl<B: Body> Mailbox<B> {
         target: Target<B>,
         budget: Option<BudgetAccount>,
     ) -> Self {
-        let waiting = Waiting {
+        let waiting = EventQueue {
             queue: Queue::new(setup.capacity, setup.overflow),
             account: octets.account(),
             is_closed: false,

@@ -128,8 +128,8 @@ impl<T> Queue<T> {
         self.displace(place)
     }
 
-    /// Treats a new event by the policy as in a full queue that nothing can be displaced from: it is
-    /// lost, given back to wait, or ends the consumer's connection.
+    /// Treats a new event by the policy as in a full queue from which nothing can be displaced: it
+    /// is lost, given back to wait, or ends the consumer's connection.
     pub fn refuse(&mut self, item: T) -> Put<T> {
         if self.overflow == Overflow::Block {
             return Put::Full(item);

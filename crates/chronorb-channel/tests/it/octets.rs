@@ -72,8 +72,8 @@ fn event(event_type: i32, octets: usize) -> Event<Octets> {
     Event::new(1, event_type, vec![0; octets].into())
 }
 
-/// What a queue of 100 events gets of these types and octets, with an allowance. The subscription
-/// ends afterwards, and everything is given back.
+/// Returns the notes of a consumer whose queue has 100 places and an allowance, for events of these
+/// types and octets. The subscription ends afterwards, and everything is given back.
 fn overflow(policy: Overflow, limit: usize, events: &[(i32, usize)]) -> Vec<Note> {
     let (channel, _) = octets_channel(Rules::Corrected);
     let (notes, ledger) = (Notes::default(), Ledger::new(limit));
@@ -181,12 +181,12 @@ fn usual_pushes_ask_for_nothing() {
 }
 
 /// A subscription in any way that has groups.
-enum Ended {
+enum Receiver {
     Called(Subscription<Octets>, Notes),
     Stream(EventStream<Octets>),
 }
 
-impl Ended {
+impl Receiver {
     fn each<'c>(subscribe: impl Fn() -> SubscriptionBuilder<'c, Octets>) -> [Self; 3] {
         let [lane, inline] = [Notes::default(), Notes::default()];
         let by_lane = subscribe().call_on(0, lane.clone()).expect("a lane");
@@ -234,7 +234,7 @@ fn groups_bound_the_octets_that_they_keep() {
             let ledger = &ledgers[next.fetch_add(1, Ordering::SeqCst)];
             channel.subscribe(filter.clone()).allowance(ledger.clone())
         };
-        let mut ended = Ended::each(subscribe);
+        let mut ended = Receiver::each(subscribe);
         let body: Octets = vec![0; 100 * KIB].into();
         for part in 0..PARTS - 1 {
             channel.push(&Event::new(1, 100 + part, body.clone()));
@@ -444,8 +444,8 @@ fn filters() -> [Filter; 6] {
 }
 
 proptest! {
-    /// Whatever happens, no more is taken than the limit, and everything is given back at the end
-    /// of each subscription.
+    /// No sequence of actions takes more than the limit, and the end of each subscription gives
+    /// everything back.
     #[test]
     fn an_allowance_is_whole_at_the_end(
         is_tao in any::<bool>(),
@@ -464,12 +464,15 @@ proptest! {
                     let builder = builder.queue(capacity, policy).allowance(ledger.clone());
                     let notes = Notes::default();
                     let one = match way {
-                        0 => builder.call_on(0, notes.clone()).map(|one| Ended::Called(one, notes)),
+                        0 => {
+                            let one = builder.call_on(0, notes.clone());
+                            one.map(|one| Receiver::Called(one, notes))
+                        }
                         1 => {
                             let one = builder.call_inline(0, notes.clone());
-                            one.map(|one| Ended::Called(one, notes))
+                            one.map(|one| Receiver::Called(one, notes))
                         }
-                        _ => builder.stream().map(Ended::Stream),
+                        _ => builder.stream().map(Receiver::Stream),
                     };
                     if let Ok(one) = one {
                         ended.insert(ledgers.len(), one);
@@ -487,17 +490,17 @@ proptest! {
                     }
                 }
                 Action::Replace(name, filter) => {
-                    if let Some(Ended::Called(one, notes)) = ended.get_mut(&name) {
+                    if let Some(Receiver::Called(one, notes)) = ended.get_mut(&name) {
                         let _ = one.replace(&filters()[filter], notes.clone());
                     }
                 }
                 Action::Suspend(name) => {
-                    if let Some(Ended::Called(one, _)) = ended.get(&name) {
+                    if let Some(Receiver::Called(one, _)) = ended.get(&name) {
                         one.suspend();
                     }
                 }
                 Action::Resume(name) => {
-                    if let Some(Ended::Called(one, _)) = ended.get(&name) {
+                    if let Some(Receiver::Called(one, _)) = ended.get(&name) {
                         one.resume();
                     }
                 }

@@ -15,9 +15,9 @@ use sequence::{Cursor, Sequence};
 /// An index from events to subscriptions.
 ///
 /// A subscription is named by an element whose order is the order of dispatch. A look-up costs as
-/// much as it finds, and a test of a bounded cost for each subscription to masks; it does not depend
-/// on the number of other subscriptions, and on that of the masks of one. A copy takes one step,
-/// and shares its memory with the original. A change of either copies the part that differs, which
+/// much as it finds, and a test of a bounded cost for each subscription to masks. It does not
+/// depend on the number of other subscriptions, or of the masks of one. A copy takes one step, and
+/// shares its memory with the original. A change of either copies the part that differs, which
 /// grows with the logarithm of the number of subscriptions.
 ///
 /// # Example
