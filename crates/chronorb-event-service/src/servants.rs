@@ -29,9 +29,7 @@ use crate::idl::rtec_event_comm::{
 use crate::observers::ObservedClients;
 use crate::options::QueueOptions;
 use crate::remote::Trail;
-use crate::state::{
-    CONSUMER_ADMIN_ID, Channel, EndCause, SUPPLIER_ADMIN_ID, no_resources, proxy_id,
-};
+use crate::state::{CONSUMER_ADMIN_ID, Channel, EndCause, SUPPLIER_ADMIN_ID, no_resources};
 use crate::statistics::StatisticsPage;
 use crate::supplier::Supplier;
 
@@ -134,7 +132,7 @@ impl ConsumerAdminOwnedServant for AdminServant {
                 channel: channel.clone(),
                 number,
             };
-            let id = proxy_id(number);
+            let id = channel.proxy_id(number);
             poa.activate_object_with_id(id.clone(), QueuedProxyPushSupplierSkeleton::new(proxy))
                 .map_err(no_resources)?;
             reference(poa, &id)
@@ -156,7 +154,7 @@ impl SupplierAdminOwnedServant for AdminServant {
                 number,
                 supplier,
             };
-            let id = proxy_id(number);
+            let id = channel.proxy_id(number);
             poa.activate_object_with_id(id.clone(), ProxyPushConsumerSkeleton::new(proxy))
                 .map_err(no_resources)?;
             reference(poa, &id)

@@ -7,8 +7,7 @@ use std::time::Duration;
 use chronorb::config::{ConnectionStrategy, OrbConfig};
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{
-    ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, ObjectKeys, Poa,
-    Policy,
+    ActivateError, CreatePoaError, IdAssignment, Lifespan, ObjectError, ObjectId, Poa, Policy,
 };
 use chronorb::rtcorba::{WorkLane, WorkLaneSpec};
 use chronorb::{Object, Orb, ResolveError, SystemException};
@@ -160,8 +159,6 @@ impl EventServer {
         let mut persistent = policies.clone();
         persistent.push(Policy::Lifespan(Lifespan::Persistent));
         let own = poa.create_poa(&self.name, Some(manager), &persistent)?;
-        // The number of a proxy is no right to disconnect its client.
-        policies.push(Policy::ObjectKeys(ObjectKeys::Authenticated));
         let poas = Poas {
             consumers: own.create_poa("Consumers", Some(manager), &policies)?,
             suppliers: own.create_poa("Suppliers", Some(manager), &policies)?,

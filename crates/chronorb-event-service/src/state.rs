@@ -32,6 +32,8 @@ pub(crate) struct Channel {
     pub(crate) name: String,
     /// The identifier of the channel in the trails of events.
     pub(crate) identifier: u64,
+    /// The key of the codes in the object ids of proxies.
+    codes: RandomState,
     pub(crate) quotas: ClientQuotas,
     /// Calls clients that may not answer.
     pub(crate) calls: PeerCalls,
@@ -119,6 +121,7 @@ impl Channel {
             name,
             // Random, so that it is in no trail of events that did not pass the channel.
             identifier: RandomState::new().hash_one(0),
+            codes: RandomState::new(),
             quotas,
             calls: PeerCalls::default(),
             made: clock.now(),
@@ -252,7 +255,7 @@ impl Channel {
             self.observers.tell(Kind::Consumers);
         }
         drop(clients);
-        deactivate(&self.poas.consumers, number);
+        self.deactivate(&self.poas.consumers, number);
         if let Some(connection) = connection {
             let consumer = connection.consumer.clone();
             self.disconnect(connection, cause != EndCause::Request);
@@ -316,7 +319,7 @@ impl Channel {
             self.observers.tell(Kind::Suppliers);
         }
         drop(clients);
-        deactivate(&self.poas.suppliers, number);
+        self.deactivate(&self.poas.suppliers, number);
         let reference = connection.and_then(|connection| connection.reference);
         if cause == EndCause::Request
             && self.options.disconnect_callbacks
@@ -327,6 +330,18 @@ impl Channel {
         }
         self.tell_end("disconnected an event supplier", number, cause);
         Ok(())
+    }
+
+    /// The object id of a proxy: its number, and a code that cannot be guessed. So the number, which
+    /// is no secret, is no right to disconnect a client, and a request costs nothing more.
+    pub(crate) fn proxy_id(&self, number: u64) -> ObjectId {
+        let code = self.codes.hash_one(number);
+        ObjectId::from(format!("{number}-{code:016x}").as_str())
+    }
+
+    fn deactivate(&self, poa: &Poa, number: u64) {
+        // The POA may be destroyed already.
+        let _ = poa.deactivate_object(&self.proxy_id(number));
     }
 
     fn tell_end(&self, text: &'static str, number: u64, cause: EndCause) {
@@ -362,10 +377,10 @@ impl Channel {
             let _ = self.poas.channel.deactivate_object(&ObjectId::from(id));
         }
         for &number in consumers.keys() {
-            deactivate(&self.poas.consumers, number);
+            self.deactivate(&self.poas.consumers, number);
         }
         for &number in suppliers.keys() {
-            deactivate(&self.poas.suppliers, number);
+            self.deactivate(&self.poas.suppliers, number);
         }
         // Sent, or dropped with the call, at the end of each.
         let (ended, ends) = mpsc::channel::<()>();
@@ -494,16 +509,6 @@ fn merged(leaves: impl IntoIterator<Item = (i32, i32)>) -> Leaves {
 /// The exception of what a quota has refused. It was logged.
 pub(crate) fn exceeded(_: QuotaError) -> SystemException {
     TOO_MANY
-}
-
-/// The object id of a proxy.
-pub(crate) fn proxy_id(number: u64) -> ObjectId {
-    ObjectId::from(number.to_string().as_str())
-}
-
-fn deactivate(poa: &Poa, number: u64) {
-    // The POA may be destroyed already.
-    let _ = poa.deactivate_object(&proxy_id(number));
 }
 
 /// Reports an event of a client to the log of the application.

@@ -304,16 +304,9 @@ fn the_keys_of_proxies_cannot_be_guessed() {
         other.replace_range(at..at + 2, "32");
         if let Ok(object) = f.client.string_to_object(&other) {
             forged += 1;
-            let proxy = ProxyPushSupplier::unchecked_narrow(&object);
-            let _ = f.client.string_to_object(&other);
-            let _ = proxy
-                .as_object()
-                .with_timeout(crate::support::ms(500))
-                .non_existent();
-            let _ = ProxyPushSupplier::unchecked_narrow(
-                &proxy.as_object().with_timeout(crate::support::ms(500)),
-            )
-            .disconnect_push_supplier();
+            let object = object.with_timeout(crate::support::ms(500));
+            // Some of them are other addresses, or malformed.
+            let _ = ProxyPushSupplier::unchecked_narrow(&object).disconnect_push_supplier();
         }
     }
     assert!(forged > 0);
