@@ -187,8 +187,8 @@ impl ScheduleHistory<'_> {
         first.anomalies.iter().for_each(check_steps);
     }
 
-    /// Sees that the service still serves, and that the calls were made on this thread, whose memory
-    /// is counted.
+    /// Sees that the service still serves, and that calls are made on this thread, whose memory is
+    /// counted.
     fn check(&self) {
         let name = "the last operation";
         let (created, held) = peak_octets(|| self.scheduler.create(name));

@@ -1,9 +1,9 @@
 //! The commands of the laboratory.
 
 mod all_arguments;
+mod attack_arguments;
 mod experiment_arguments;
 
-use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,10 +11,8 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
-use chronorb_lab::endurance::Endurance;
 use chronorb_lab::events::{Events, EventsPart};
 use chronorb_lab::failover::Failover;
-use chronorb_lab::hostile::{Attack, Hostile, Service, ServiceAttack};
 use chronorb_lab::inversion::{self, Inversion, InversionPlan};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
@@ -29,10 +27,12 @@ use chronorb_lab::waits::WaitsExperiment;
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, bench, peer};
 use chronorb_orb::OrbConfig;
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 
 use all_arguments::AllArguments;
+use attack_arguments::{
+    ENDURANCE_EXAMPLES, EnduranceArguments, HOSTILE_EXAMPLES, HostileArguments,
+};
 use experiment_arguments::ExperimentArguments;
 
 use crate::peer_arguments::PeerCommand;
@@ -106,14 +106,14 @@ pub(crate) enum LabCommand {
 
     /// Measure the effect of attacks on a server and on the services on their other clients.
     ///
-    /// Each attack on an ORB has a server with the default settings, a legitimate client whose calls are
-    /// measured before, during and after the attack, new clients that connect meanwhile, and an
+    /// Each attack on an ORB has a server with the default settings, a legitimate client whose
+    /// calls are measured before, during and after the attack, new clients that connect meanwhile, and an
     /// attacker: idle connections, half headers, requests that are never finished, replies that are
     /// never read, floods, and small messages that are deep, endless or expensive to decode. Shows
     /// the latencies and failures of calls, the memory and processor time of the server, and
     /// whether it survives. Then the services of names, events and scheduling are attacked by one
-    /// client that takes all it can, by some octets and by twice as many. Ends with tables, the aims
-    /// of chronorb with their verdicts, and a report with plots. Takes about ten minutes, with
+    /// client that takes all it can, by some octets and by twice as many. Ends with tables, the
+    /// aims of chronorb with their verdicts, and a report with plots. Takes about ten minutes, with
     /// --short about two.
     #[command(after_help = HOSTILE_EXAMPLES)]
     Hostile(HostileArguments),
@@ -350,82 +350,6 @@ fn percent(text: &str) -> Result<f64, String> {
         _ => Err("no number from 0 to 1000000".to_owned()),
     }
 }
-
-#[derive(Args, Debug)]
-pub(crate) struct EnduranceArguments {
-    #[command(flatten)]
-    common: ExperimentArguments,
-
-    /// The duration of the load in minutes [default: 15, with --short 1].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000))]
-    minutes: Option<u64>,
-
-    /// The seed of what is killed and stopped.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-}
-
-impl EnduranceArguments {
-    fn run(self) -> ExitCode {
-        let mut plan = self.common.plan::<Endurance>();
-        plan.seed = self.seed;
-        if let Some(minutes) = self.minutes {
-            plan.length = Duration::from_secs(minutes * 60);
-        }
-        status(chronorb_lab::run::<Endurance>(&self.common.options::<Endurance>(plan)).map(drop))
-    }
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct HostileArguments {
-    #[command(flatten)]
-    common: ExperimentArguments,
-
-    /// Only these attacks, in this order; separated by commas.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(attacks()))]
-    attack: Vec<String>,
-
-    /// Only attacks on these servers; separated by commas. `orb` is a server with an object of the
-    /// laboratory, the others are the services by their default settings.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(victims()))]
-    victim: Vec<String>,
-}
-
-/// Returns the names of all attacks.
-fn attacks() -> impl Iterator<Item = &'static str> {
-    let services = ServiceAttack::ALL.into_iter().map(ServiceAttack::name);
-    Attack::ALL.into_iter().map(Attack::name).chain(services)
-}
-
-/// Returns the names of the servers that can be attacked.
-fn victims() -> impl Iterator<Item = &'static str> {
-    iter::once(ORB_VICTIM).chain(Service::ALL.into_iter().map(Service::name))
-}
-
-impl HostileArguments {
-    fn run(self) -> ExitCode {
-        let mut plan = self.common.plan::<Hostile>();
-        if !self.attack.is_empty() {
-            let attacks = self.attack.iter();
-            plan.attacks = attacks.filter_map(|name| Attack::named(name)).collect();
-            let attacks = self.attack.iter();
-            let attacks = attacks.filter_map(|name| ServiceAttack::named(name));
-            plan.services.attacks = attacks.collect();
-        }
-        if !self.victim.is_empty() {
-            let is_wanted = |victim: &str| self.victim.iter().any(|name| name == victim);
-            plan.attacks.retain(|_| is_wanted(ORB_VICTIM));
-            let attacks = &mut plan.services.attacks;
-            attacks.retain(|attack| is_wanted(attack.service().name()));
-        }
-        status(chronorb_lab::run::<Hostile>(&self.common.options::<Hostile>(plan)).map(drop))
-    }
-}
-
-/// The server with an object of the laboratory, as a victim on the command line.
-const ORB_VICTIM: &str = "orb";
 
 #[derive(Args, Debug)]
 pub(crate) struct InversionArguments {
@@ -822,27 +746,6 @@ Examples:
 
 Only servers that the command itself starts are killed. Other programs that run at the same time
 change the times, but not the numbers of executions.";
-
-const ENDURANCE_EXAMPLES: &str = "\
-Examples:
-  chronorb lab endurance --short
-  chronorb lab endurance --minutes 15 --seed 7
-  chronorb lab endurance --short --json | jq '.rows[] | [.load, .calls, .unexplained]'
-
-A failure is a finding, and no failure of the command. Only processes that the command itself starts
-are killed and stopped.";
-
-const HOSTILE_EXAMPLES: &str = "\
-Examples:
-  chronorb lab hostile
-  chronorb lab hostile --short --report short.html
-  chronorb lab hostile --attack idle-connections,profiles
-  chronorb lab hostile --victim names,events,scheduling
-  chronorb lab hostile --json | jq '.claims[] | [.verdict, .claim, .measured]'
-
-Only a server that the command itself starts is attacked, on the loopback of this machine. A server
-that an attack ends is a finding, and no failure of the command. Attackers share the processors with
-the server and its clients: other programs that run at the same time change the figures.";
 
 const INVERSION_EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::PART;
 use super::order::{
-    CallException, ClientOrder, ClientReport, EnduranceOrder, FailureKind, ServerOrder,
+    CallException, ClientOrder, EnduranceOrder, EnduranceReport, EnduranceServer, FailureKind,
 };
 use super::outcome::{EnduranceOutcome, EnduranceRow, MemorySample};
 use super::plan::{EnduranceLoad, EndurancePlan, RECOVERY, ServerKind};
@@ -42,11 +42,11 @@ struct FleetProcess {
 
 /// The part of a process in the load.
 enum Role {
-    Server(ServerOrder),
+    Server(EnduranceServer),
     Client(ClientOrder, ClientRecord),
 }
 
-/// What a client has reported, over all its processes.
+/// The reports of a client, over all its processes.
 #[derive(Default)]
 struct ClientRecord {
     calls: u64,
@@ -94,13 +94,13 @@ impl FleetProcess {
 
     /// Takes the reports that have arrived.
     fn hear(&mut self) -> Result<(), LabError> {
-        while let Some(report) = self.child.poll::<ClientReport>()? {
+        while let Some(report) = self.child.poll::<EnduranceReport>()? {
             self.take(report);
         }
         Ok(())
     }
 
-    fn take(&mut self, report: ClientReport) {
+    fn take(&mut self, report: EnduranceReport) {
         if let Role::Client(order, record) = &mut self.role {
             record.calls += report.calls;
             record.exceptions.extend(report.exceptions);
@@ -157,7 +157,7 @@ impl EnduranceFleet {
         let folder = StoreFolder::make()?;
         let mut processes = Vec::new();
         for kind in ServerKind::ALL {
-            let order = ServerOrder {
+            let order = EnduranceServer {
                 kind,
                 port: free_port().map_err(LabError::work("choosing a port"))?,
                 store: folder.0.join("names"),
@@ -279,7 +279,7 @@ impl EnduranceFleet {
         let from = Monotonic::now();
         process.child.kill_now();
         // What it has reported before counts.
-        while let Ok(Some(report)) = process.child.poll::<ClientReport>() {
+        while let Ok(Some(report)) = process.child.poll::<EnduranceReport>() {
             process.take(report);
         }
         process.child = process.role.start()?;
@@ -321,7 +321,7 @@ impl EnduranceFleet {
         for mut client in clients {
             // The last report comes with the end.
             let limit = Deadline::after(plan.timeout * 64 + WIND_DOWN);
-            match client.child.hear_until_end::<ClientReport>(limit) {
+            match client.child.hear_until_end::<EnduranceReport>(limit) {
                 Ok(reports) => reports.into_iter().for_each(|report| client.take(report)),
                 Err(error) => outcome.deaths.push(error.to_string()),
             }

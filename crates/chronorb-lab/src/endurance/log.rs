@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, sleep_until};
 
-use super::order::{CallException, ClientReport, FailureKind};
+use super::order::{CallException, EnduranceReport, FailureKind};
 use super::plan::GRACE;
 use crate::error::LabError;
 use crate::process::{self, Parent};
 
 /// The calls of a client, which it reports from time to time.
 pub(super) struct CallLog {
-    report: ClientReport,
+    report: EnduranceReport,
     reported: Monotonic,
     timeout: Duration,
     /// The time for which the process did not run, in nanoseconds.
@@ -39,7 +39,7 @@ impl CallLog {
             let _ = parent.hear::<()>();
         });
         Self {
-            report: ClientReport::default(),
+            report: EnduranceReport::default(),
             reported: Monotonic::now(),
             timeout,
             stopped,
@@ -116,7 +116,7 @@ impl CallLog {
     pub(super) fn conclude(&mut self, acknowledged: &[u32]) -> Result<(), LabError> {
         acknowledged.clone_into(&mut self.report.acknowledged);
         process::tell(&self.report)?;
-        self.report = ClientReport::default();
+        self.report = EnduranceReport::default();
         self.reported = Monotonic::now();
         Ok(())
     }

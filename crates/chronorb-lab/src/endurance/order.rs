@@ -9,13 +9,13 @@ use super::plan::{EnduranceLoad, EndurancePlan, ServerKind};
 /// The argument of a child process.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) enum EnduranceOrder {
-    Server(ServerOrder),
+    Server(EnduranceServer),
     Client(ClientOrder),
 }
 
 /// A server, at the port that it always has.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
+pub(super) struct EnduranceServer {
     pub(super) kind: ServerKind,
     pub(super) port: u16,
     /// The folder of a name server's store.
@@ -35,9 +35,9 @@ pub(super) struct ClientOrder {
     pub(super) acknowledged: Vec<u32>,
 }
 
-/// What a client did since its last report.
+/// The calls of a client since its last report.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct ClientReport {
+pub(super) struct EnduranceReport {
     /// The calls, and the events that arrived.
     pub(super) calls: u64,
     /// The exceptions, which the disturbances must explain.

@@ -9,7 +9,7 @@ use crate::environment::Environment;
 use crate::stats::median;
 use crate::units;
 
-/// What the clients of a load did.
+/// The calls of the clients of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EnduranceRow {
     /// The load.

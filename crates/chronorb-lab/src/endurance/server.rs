@@ -9,7 +9,7 @@ use chronorb_naming::store::{Directory, Store};
 use chronorb_naming::{Limits, NameServer, Tree, unused_number};
 use chronorb_rt::Monotonic;
 
-use super::order::ServerOrder;
+use super::order::EnduranceServer;
 use super::plan::ServerKind;
 use crate::bench::{self, Model, PoolSpec};
 use crate::error::LabError;
@@ -19,7 +19,7 @@ use crate::idl::endurance::{EchoServant, EchoSkeleton};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
+pub(super) fn serve(order: &EnduranceServer) -> Result<(), LabError> {
     let orb = orb(|config| {
         // References stay valid when the server starts again. The root POA of the echo's server
         // serves nothing, and so its endpoint is not opened; the first lane has its port.
@@ -92,7 +92,7 @@ fn offer(orb: &Orb) -> Result<(), Failure> {
 }
 
 /// Opens the store of a name server.
-fn stored(order: &ServerOrder) -> Result<NameServer, Failure> {
+fn stored(order: &EnduranceServer) -> Result<NameServer, Failure> {
     let now = Monotonic::now();
     let mut tree = Tree::new(unused_number());
     let files = Directory::open(order.store.clone())?;

@@ -41,7 +41,7 @@ use crate::watch::Watch;
 pub use attack::Attack;
 pub use outcome::{Death, HostileOutcome, HostileRow};
 pub use plan::{AttackPhase, HostilePlan};
-pub use services::{Service, ServiceAttack, ServicePlan, ServiceRow};
+pub use services::{AttackedService, ServiceAttack, ServicePlan, ServiceRow};
 
 use order::HostileOrder;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attack::Attack;
 use super::plan::HostilePlan;
-use super::services::{Service, ServiceAttack, ServicePlan};
+use super::services::{AttackedService, ServiceAttack, ServicePlan};
 use crate::schedule::Window;
 use crate::stats::Record;
 
@@ -19,9 +19,9 @@ pub(super) enum HostileOrder {
     Client(Target, HostilePlan),
     Attacker(Target, HostilePlan, Attack),
     /// A service that is attacked.
-    Service(Service),
+    Service(AttackedService),
     /// Another client of the service.
-    OtherClient(Service, Target, ServicePlan),
+    OtherClient(AttackedService, Target, ServicePlan),
     /// The attacker of a service, with the amount of its attack.
     Assailant(Target, ServicePlan, ServiceAttack, u32),
 }

@@ -10,7 +10,7 @@ use super::{events, names, scheduling};
 /// A service that is attacked.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Service {
+pub enum AttackedService {
     /// `ns serve`.
     Names,
     /// `events serve`.
@@ -19,7 +19,7 @@ pub enum Service {
     Scheduling,
 }
 
-impl Service {
+impl AttackedService {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Names, Self::Events, Self::Scheduling];
 
@@ -54,7 +54,7 @@ pub enum ServiceAttack {
     UnboundContexts,
     /// Bindings of the root context.
     Bindings,
-    /// Iterators that nobody uses.
+    /// Iterators that are never used.
     Iterators,
     /// Names in a context of a server that answers no connection.
     BlackHole,
@@ -62,7 +62,7 @@ pub enum ServiceAttack {
     UnconnectedProxies,
     /// Consumers at an address that answers no connection.
     UnreachableConsumers,
-    /// Consumers at an address of datagrams that nobody reads.
+    /// Consumers at an address of datagrams that are never read.
     DatagramConsumers,
     /// Subscriptions of many short timers.
     ManyTimers,
@@ -86,7 +86,7 @@ pub enum ServiceAttack {
     Recomputing,
 }
 
-/// What an attack does with a number of portions, until it is over or cannot go on.
+/// An attack, which goes on until it is over or the server refuses more.
 type Act = fn(&mut Assailant<'_>) -> io::Result<()>;
 
 impl ServiceAttack {
@@ -155,13 +155,13 @@ impl ServiceAttack {
 
     /// The service that is attacked.
     #[must_use]
-    pub const fn service(self) -> Service {
+    pub const fn service(self) -> AttackedService {
         match self {
             Self::LongTexts
             | Self::UnboundContexts
             | Self::Bindings
             | Self::Iterators
-            | Self::BlackHole => Service::Names,
+            | Self::BlackHole => AttackedService::Names,
             Self::UnconnectedProxies
             | Self::UnreachableConsumers
             | Self::DatagramConsumers
@@ -171,8 +171,10 @@ impl ServiceAttack {
             | Self::EventLoop
             | Self::SlowReader
             | Self::UnreadStatistics
-            | Self::SilentObservers => Service::Events,
-            Self::OperationChains | Self::OperationSets | Self::Recomputing => Service::Scheduling,
+            | Self::SilentObservers => AttackedService::Events,
+            Self::OperationChains | Self::OperationSets | Self::Recomputing => {
+                AttackedService::Scheduling
+            }
         }
     }
 
@@ -211,7 +213,7 @@ mod tests {
             assert_eq!(serde_json::json!(attack), attack.name());
         }
         assert_eq!(ServiceAttack::named("none"), None);
-        for service in Service::ALL {
+        for service in AttackedService::ALL {
             assert_eq!(serde_json::json!(service), service.name());
         }
     }

@@ -2,7 +2,7 @@
 //! clients, other clients are served, and nothing goes on for ever.
 
 use super::super::outcome::HostileOutcome;
-use super::attack::{Service, ServiceAttack};
+use super::attack::{AttackedService, ServiceAttack};
 use super::row::{MEMORY_CONSTANT, ServiceRow, work_factor};
 use crate::Claim;
 use crate::report::largest;
@@ -10,7 +10,7 @@ use crate::units;
 
 /// Returns the claims of each service.
 pub(in super::super) fn of(outcome: &HostileOutcome) -> Vec<Claim> {
-    let services = Service::ALL.into_iter();
+    let services = AttackedService::ALL.into_iter();
     let claims = services.flat_map(|service| {
         let attacks = outcome.plan.services.attacks.iter().copied();
         let trials: Vec<_> = attacks
@@ -74,7 +74,7 @@ impl<'a> AttackRows<'a> {
 
 /// Judges a claim by the largest factor of all attacks, and names those beyond it.
 fn judge(
-    service: Service,
+    service: AttackedService,
     claim: &str,
     trials: &[AttackRows<'_>],
     factor: impl Fn(&AttackRows<'_>) -> f64,
@@ -92,7 +92,7 @@ fn judge(
 }
 
 /// Judges whether the service lives, answers all calls of the other client, and comes to rest.
-fn ends(service: Service, outcome: &HostileOutcome, trials: &[AttackRows<'_>]) -> Claim {
+fn ends(service: AttackedService, outcome: &HostileOutcome, trials: &[AttackRows<'_>]) -> Claim {
     let rest = units::setting(outcome.plan.services.rest);
     let claim = format!(
         "{}: it lives, no call of another client fails, and it rests within {rest} after the \

@@ -17,7 +17,7 @@ mod scheduling;
 mod trial;
 mod victim;
 
-pub use attack::{Service, ServiceAttack};
+pub use attack::{AttackedService, ServiceAttack};
 pub use row::{ServicePlan, ServiceRow};
 
 pub(super) use assailant::attack;

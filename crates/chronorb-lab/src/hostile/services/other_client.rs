@@ -10,7 +10,7 @@ use chronorb_sched_service::idl::rtec_scheduler::Scheduler;
 
 use super::super::order::{Attempts, Target};
 use super::super::victim::orb;
-use super::attack::Service;
+use super::attack::AttackedService;
 use super::row::ServicePlan;
 use crate::error::LabError;
 use crate::events::{Client, Receiver, push_now};
@@ -20,7 +20,7 @@ use crate::stats::Record;
 /// Calls whenever the parent says, until it says so again. The process ends at once when standard
 /// input ends before that.
 pub(in super::super) fn call(
-    service: Service,
+    service: AttackedService,
     target: &Target,
     plan: &ServicePlan,
 ) -> Result<(), LabError> {
@@ -48,7 +48,7 @@ pub(in super::super) fn call(
 
 /// Returns a call of a service, which tells whether its result is right.
 fn prepare(
-    service: Service,
+    service: AttackedService,
     reference: &str,
     plan: &ServicePlan,
 ) -> Result<Box<dyn FnMut() -> bool + Send>, LabError> {
@@ -59,7 +59,7 @@ fn prepare(
     };
     let timeout = plan.timeout;
     match service {
-        Service::Names => {
+        AttackedService::Names => {
             let orb = orb()?;
             let object = object(&orb)?;
             let root = NamingContext::unchecked_narrow(&object);
@@ -71,7 +71,7 @@ fn prepare(
                 matches!(root.resolve(&name), Ok(Some(_)))
             }))
         }
-        Service::Events => {
+        AttackedService::Events => {
             let client = Client::start(reference, None)?;
             let receiver = Receiver::timed(0);
             client.subscribe(EVENT_TYPE, 0, &receiver)?;
@@ -83,7 +83,7 @@ fn prepare(
                     && receiver.await_until(next, Deadline::after(timeout)) >= next
             }))
         }
-        Service::Scheduling => {
+        AttackedService::Scheduling => {
             let orb = orb()?;
             let scheduler = Scheduler::unchecked_narrow(&object(&orb)?);
             let handle = scheduler.create(NAME);

@@ -3,7 +3,7 @@
 use chronorb_report::{Axis, Chart, Mark, Series, Table, Unit, units};
 
 use super::super::outcome::HostileOutcome;
-use super::attack::Service;
+use super::attack::AttackedService;
 use super::row::{LEAST_CPU_MS, MEMORY_CONSTANT, ServicePlan, ServiceRow, work_factor};
 use crate::report::{Column, latency, table_of};
 
@@ -17,7 +17,7 @@ struct AttackFigures<'a> {
 
 /// Returns a table for each service that was attacked.
 pub(in super::super) fn tables(outcome: &HostileOutcome) -> Vec<Table> {
-    let services = Service::ALL.into_iter();
+    let services = AttackedService::ALL.into_iter();
     let tables = services.filter_map(|service| {
         let attacks = outcome.plan.services.attacks.iter().enumerate();
         let attacks = attacks.filter(|(_, attack)| attack.service() == service);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::attack::{Service, ServiceAttack};
+use super::attack::{AttackedService, ServiceAttack};
 use crate::stats::Summary;
 
 /// The attacks on services in a run, and its durations.
@@ -82,7 +82,7 @@ impl ServicePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ServiceRow {
     /// The service.
-    pub service: Service,
+    pub service: AttackedService,
     /// The attack.
     pub attack: ServiceAttack,
     /// The amount of the attack: 1, or 2 for twice the octets.
@@ -90,7 +90,7 @@ pub struct ServiceRow {
     /// The calls of the other client that were answered beside the attack.
     #[serde(flatten)]
     pub latency: Summary,
-    /// Its calls before the attack.
+    /// The calls of the other client before the attack.
     pub alone_calls: u64,
     /// The 99th percentile of their latencies.
     pub alone_p99_us: f64,
@@ -102,8 +102,8 @@ pub struct ServiceRow {
     pub resident_octets: u64,
     /// The most that it had since then.
     pub resident_most_octets: u64,
-    /// The processor time of the server from the beginning of the attack until it came to rest, less
-    /// that of as many calls of the other client.
+    /// The processor time of the server from the beginning of the attack until it came to rest,
+    /// less that of the other client's calls.
     pub cpu_ms: f64,
     /// The duration of the attack.
     pub attack_ms: f64,

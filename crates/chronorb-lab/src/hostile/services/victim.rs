@@ -7,32 +7,32 @@ use chronorb_naming::NameServer;
 use chronorb_sched_service::SchedulingService;
 
 use super::super::victim::{limit_memory, orb_with, target_of};
-use super::attack::Service;
+use super::attack::AttackedService;
 use crate::bench;
 use crate::error::LabError;
 
 /// Serves until the parent closes standard input.
-pub(in super::super) fn serve(service: Service) -> Result<(), LabError> {
+pub(in super::super) fn serve(service: AttackedService) -> Result<(), LabError> {
     limit_memory()?;
     let orb = orb_with(|config| {
-        if service == Service::Events {
+        if service == AttackedService::Events {
             keep_order(config);
         }
     })?;
     let root = orb.root_poa().map_err(LabError::work(SERVING))?;
     root.manager().activate().map_err(LabError::work(SERVING))?;
     match service {
-        Service::Names => {
+        AttackedService::Names => {
             let service = NameServer::new().serve_in(&root);
             let service = service.map_err(LabError::work(SERVING))?;
             offer(&orb, service.root())
         }
-        Service::Events => {
+        AttackedService::Events => {
             let service = EventServer::new().serve_in(&root);
             let service = service.map_err(LabError::work(SERVING))?;
             offer(&orb, service.channel())
         }
-        Service::Scheduling => offer(&orb, &scheduler(&root)?),
+        AttackedService::Scheduling => offer(&orb, &scheduler(&root)?),
     }
 }
 
