@@ -14,8 +14,8 @@ pub(crate) fn within<T>(what: &str, octets: usize, work: impl FnOnce() -> T) -> 
 ///
 /// # Panics
 /// If it holds more than [`MEMORY`] times the octets at any time, and a constant, or makes more
-/// than [`ALLOCATIONS`] for each octet, and a constant. Allocations are the steps of work that all code
-/// has; times depend on the machine.
+/// than [`ALLOCATIONS`] for each octet, and a constant. Allocations are the steps of work that all
+/// code has; times depend on the machine.
 pub(crate) fn within_its_octets<T>(what: &str, work: impl FnOnce() -> (T, usize)) -> T {
     let before = allocations();
     let ((result, octets), held) = peak_octets(work);

@@ -107,14 +107,14 @@ pub(crate) enum LabCommand {
     /// Measure the effect of attacks on a server and on the services on their other clients.
     ///
     /// Each attack on an ORB has a server with the default settings, a legitimate client whose
-    /// calls are measured before, during and after the attack, new clients that connect meanwhile, and an
-    /// attacker: idle connections, half headers, requests that are never finished, replies that are
-    /// never read, floods, and small messages that are deep, endless or expensive to decode. Shows
-    /// the latencies and failures of calls, the memory and processor time of the server, and
-    /// whether it survives. Then the services of names, events and scheduling are attacked by one
-    /// client that takes all it can, by some octets and by twice as many. Ends with tables, the
-    /// aims of chronorb with their verdicts, and a report with plots. Takes about ten minutes, with
-    /// --short about two.
+    /// calls are measured before, during and after the attack, new clients that connect meanwhile,
+    /// and an attacker: idle connections, half headers, requests that are never finished, replies
+    /// that are never read, floods, and small messages that are deep, endless or expensive to
+    /// decode. Shows the latencies and failures of calls, the memory and processor time of the
+    /// server, and whether it survives. Then the services of names, events and scheduling are
+    /// attacked by one client that takes all it can, by some octets and by twice as many. Ends with
+    /// tables, the aims of chronorb with their verdicts, and a report with plots. Takes about ten
+    /// minutes, with --short about two.
     #[command(after_help = HOSTILE_EXAMPLES)]
     Hostile(HostileArguments),
 
@@ -269,8 +269,8 @@ impl LabCommand {
             Self::Demux(asked) => asked.run::<Demux>(),
             Self::Events(asked) => asked.run(),
             Self::Failover(asked) => asked.run::<Failover>(),
-            Self::Endurance(asked) => asked.run(),
-            Self::Hostile(asked) => asked.run(),
+            Self::Endurance(asked) => status(asked.run()),
+            Self::Hostile(asked) => status(asked.run()),
             Self::Inversion(asked) => asked.run(),
             Self::Latency(asked) => asked.run(),
             Self::Os(asked) => asked.run::<OperatingSystem>(),

@@ -1,17 +1,15 @@
 //! The arguments of the experiments that attack, kill and stop servers.
 
 use std::iter;
-use std::process::ExitCode;
 use std::time::Duration;
 
+use chronorb_lab::LabError;
 use chronorb_lab::endurance::Endurance;
 use chronorb_lab::hostile::{Attack, AttackedService, Hostile, ServiceAttack};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, value_parser};
 
 use super::experiment_arguments::ExperimentArguments;
-use crate::status;
-
 #[derive(Args, Debug)]
 pub(crate) struct EnduranceArguments {
     #[command(flatten)]
@@ -27,13 +25,13 @@ pub(crate) struct EnduranceArguments {
 }
 
 impl EnduranceArguments {
-    pub(super) fn run(self) -> ExitCode {
+    pub(super) fn run(self) -> Result<(), LabError> {
         let mut plan = self.common.plan::<Endurance>();
         plan.seed = self.seed;
         if let Some(minutes) = self.minutes {
             plan.length = Duration::from_secs(minutes * 60);
         }
-        status(chronorb_lab::run::<Endurance>(&self.common.options::<Endurance>(plan)).map(drop))
+        chronorb_lab::run::<Endurance>(&self.common.options::<Endurance>(plan)).map(drop)
     }
 }
 
@@ -66,7 +64,7 @@ fn victims() -> impl Iterator<Item = &'static str> {
 }
 
 impl HostileArguments {
-    pub(super) fn run(self) -> ExitCode {
+    pub(super) fn run(self) -> Result<(), LabError> {
         let mut plan = self.common.plan::<Hostile>();
         if !self.attack.is_empty() {
             let attacks = self.attack.iter();
@@ -81,7 +79,7 @@ impl HostileArguments {
             let attacks = &mut plan.services.attacks;
             attacks.retain(|attack| is_wanted(attack.service().name()));
         }
-        status(chronorb_lab::run::<Hostile>(&self.common.options::<Hostile>(plan)).map(drop))
+        chronorb_lab::run::<Hostile>(&self.common.options::<Hostile>(plan)).map(drop)
     }
 }
 

@@ -189,11 +189,11 @@ fn notes(outcome: &HostileOutcome) -> Vec<String> {
     }
     let mut notes = vec![
         format!(
-            "Each attack on an ORB has a new server with the default settings. A client calls it \
-             every {period}, and a new client comes every {newcomers}, connects and sends a request of \
-             {}: alone for {before}, beside the attack for {during}, and alone again for {after}. \
-             A call that takes longer than {} has failed, and one that is due while the one \
-             before it is under way is left out.",
+            "Each attack on an ORB has a new server with the default settings. A client calls \
+             it every {period}, and a new client comes every {newcomers}, connects and sends a \
+             request of {}: alone for {before}, beside the attack for {during}, and alone again \
+             for {after}. A call that takes longer than {} has failed, and one that is due \
+             while the one before it is under way is left out.",
             bytes(plan.newcomer_octets.into()),
             units::setting(plan.timeout),
         ),
