@@ -332,8 +332,8 @@ impl Channel {
         Ok(())
     }
 
-    /// The object id of a proxy: its number, and a code that cannot be guessed. So the number, which
-    /// is no secret, is no right to disconnect a client, and a request costs nothing more.
+    /// The object id of a proxy: its number, and a code that cannot be guessed. So the number,
+    /// which is no secret, is no right to disconnect a client, and a request costs nothing more.
     pub(crate) fn proxy_id(&self, number: u64) -> ObjectId {
         let code = self.codes.hash_one(number);
         ObjectId::from(format!("{number}-{code:016x}").as_str())
