@@ -1,5 +1,6 @@
 //! The way in which consumers of `RtecEventComm` take events.
 
+use std::slice;
 use std::sync::Arc;
 
 use chronorb::data::AnyBuf;
@@ -68,6 +69,10 @@ impl Face for PushFace {
 impl SharingConsumer for PushTarget {
     fn gate(&self) -> &PushGate {
         &self.gate
+    }
+
+    fn hold(&self, event: &Event<Body>) {
+        self.hold_deferred(slice::from_ref(event));
     }
 
     fn push_failed(&self, events: u64, cause: SystemException) {

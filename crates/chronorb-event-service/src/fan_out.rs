@@ -15,6 +15,7 @@ use crate::event::{Body, view_of};
 use crate::idl::chronorb_events::FanOutConsumer;
 use crate::idl::rtec_event_comm as wire;
 use crate::options::PeerPolicy;
+use crate::remote::has_waited;
 
 /// An object that takes events for several consumers of its process.
 pub(crate) struct FanOut {
@@ -96,6 +97,9 @@ pub(crate) trait SharingConsumer: Send + Sync {
     /// The gate that is closed at its end.
     fn gate(&self) -> &PushGate;
 
+    /// Holds an event until the consumer has answered.
+    fn hold(&self, event: &Event<Body>);
+
     /// Counts events of a push that failed.
     fn push_failed(&self, events: u64, cause: SystemException);
 }
@@ -169,6 +173,12 @@ impl Batch {
             }
         }
         if numbers.is_empty() {
+            return;
+        }
+        if has_waited() {
+            for (consumer, _) in &reached {
+                consumer.hold(&self.event);
+            }
             return;
         }
         let set = slice::from_ref(&self.event);

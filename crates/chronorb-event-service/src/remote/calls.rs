@@ -50,11 +50,14 @@ impl PeerCalls {
             Some((_, queue)) => queue.push_back(work),
             None => state.waiting.push_back((origin, VecDeque::from([work]))),
         }
-        let needs_thread = state.idle == 0 && state.threads < THREADS;
+        // An idle thread that was woken counts as idle until it runs.
+        let waiting: usize = state.waiting.iter().map(|(_, queue)| queue.len()).sum();
+        let needs_thread = waiting > state.idle && state.threads < THREADS;
         state.threads += usize::from(needs_thread);
         drop(state);
+        self.0.wake.advance();
         if !needs_thread {
-            return self.0.wake.advance();
+            return;
         }
         let shared = self.0.clone();
         let spawned = ThreadBuilder::new("events.calls").spawn(move || shared.run());
@@ -155,6 +158,27 @@ mod tests {
             "{begun} calls of one origin at a time"
         );
         drop(release);
+        calls.end();
+    }
+
+    #[test]
+    fn one_idle_thread_does_not_have_to_do_all_work() {
+        let calls = PeerCalls::default();
+        let (done, first) = mpsc::channel();
+        calls.post(Origin::User(1), move || done.send(()).unwrap());
+        first.recv().unwrap();
+        while calls.0.state.lock().idle == 0 {
+            std::thread::yield_now();
+        }
+        // Each waits for the other, so two threads have to run.
+        let barrier = Arc::new(std::sync::Barrier::new(3));
+        for _ in 0..2 {
+            let barrier = barrier.clone();
+            calls.post(Origin::User(1), move || {
+                barrier.wait();
+            });
+        }
+        barrier.wait();
         calls.end();
     }
 

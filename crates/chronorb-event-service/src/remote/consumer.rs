@@ -149,6 +149,11 @@ pub(crate) fn begin_push() -> SupplierPush {
     SupplierPush(PUSH_WAIT.replace(PushWait::None))
 }
 
+/// Whether the present push has waited for as long as it may.
+pub(crate) fn has_waited() -> bool {
+    PUSH_WAIT.get() == PushWait::Over
+}
+
 impl Drop for SupplierPush {
     #[inline]
     fn drop(&mut self) {
@@ -311,18 +316,11 @@ impl<F: Face> RemoteConsumer<F> {
     /// Asks the consumer, and what takes its events, whether it is an object of a channel.
     ///
     /// # Errors
-    /// The exception of a consumer that does not exist, or that is not reached.
+    /// The exception of a consumer that does not exist, or of which no answer came.
     pub(crate) fn ask(&self) -> Result<bool, SystemException> {
-        use SystemExceptionKind::{CommFailure, ObjectNotExist, Timeout, Transient};
-        let failures = [CommFailure, ObjectNotExist, Timeout, Transient];
-        let ask = |object: &Object| match object.is_a(F::CHANNEL) {
-            Err(cause) if failures.contains(&cause.kind) => Err(cause),
-            // It is there, and refuses the question.
-            answer => Ok(answer.unwrap_or(false)),
-        };
         let target = self.face.target();
-        let target = target.map(|it| ask(&it.with_timeout(self.peers.check_timeout)));
-        Ok(ask(&self.check)? | target.transpose()?.unwrap_or(false))
+        let target = target.map(|it| ask::<F>(&it.with_timeout(self.peers.check_timeout)));
+        Ok(ask::<F>(&self.check)? | target.transpose()?.unwrap_or(false))
     }
 
     /// Opens the way of a link.
@@ -453,7 +451,7 @@ impl<F: Face> RemoteConsumer<F> {
             }
         };
         let is_call = matches!(way, Way::Calls(_));
-        if is_call && PUSH_WAIT.get() == PushWait::Over && !self.is_local {
+        if is_call && has_waited() && !self.is_local {
             self.hold(link, set);
             return Ok(());
         }
@@ -565,6 +563,11 @@ impl<F: Face> RemoteConsumer<F> {
         }
     }
 
+    /// Holds a deferred set, because the push has waited for another consumer.
+    pub(crate) fn hold_deferred(&self, set: &[Event<F::Body>]) {
+        self.hold(&self.own, set);
+    }
+
     /// Counts events of a deferred push that failed, after which the consumer is to answer first.
     pub(crate) fn deferred_failed(&self, events: u64, cause: SystemException) {
         let outcome = self.call_failed(&self.own, &[], cause);
@@ -662,6 +665,26 @@ impl<F: Face> RemoteConsumer<F> {
         if self.send(&[F::loss(events)]).is_err() {
             self.untold.fetch_add(events, Ordering::Relaxed);
         }
+    }
+}
+
+/// Asks an object whether it is one of a channel.
+fn ask<F: Face>(object: &Object) -> Result<bool, SystemException> {
+    use SystemExceptionKind::{
+        BadOperation, BadParam, Marshal, NoImplement, NoPermission, Unknown,
+    };
+    // With these a peer refuses the question. Others arise here, and prove nothing.
+    let refusals = [
+        BadOperation,
+        BadParam,
+        Marshal,
+        NoImplement,
+        NoPermission,
+        Unknown,
+    ];
+    match object.is_a(F::CHANNEL) {
+        Err(cause) if refusals.contains(&cause.kind) => Ok(false),
+        answer => answer,
     }
 }
 

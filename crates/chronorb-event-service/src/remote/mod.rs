@@ -23,7 +23,7 @@ mod trail;
 pub(crate) use calls::PeerCalls;
 pub(crate) use consumer::{
     ConsumerOwner, Face, OutboxSource, PeerSettings, RemoteConsumer, STALLED, begin_push,
-    requests_ahead,
+    has_waited, requests_ahead,
 };
 pub(crate) use share::OctetShare;
 pub(crate) use trail::Trail;

@@ -113,7 +113,7 @@ fn consume(
     };
     let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
     if connected.is_ok() {
-        f.wait_until_reached(number);
+        f.wait_until_all_are_reached();
     }
     let consumer = TestConsumer {
         proxy,

@@ -228,10 +228,7 @@ fn consumers_of_an_object_that_is_gone_end() {
         f.push(&supplier, &[(1, 20), (1, 21), (1, 22)]);
         let types = single(&[(1, 20), (1, 21), (1, 22)]);
         assert_eq!(last.recorder.sets(3), types);
-        let deadline = Deadline::after(LONG);
-        while f.service.statistics().consumers.len() > 1 && !deadline.has_passed() {
-            thread::yield_now();
-        }
+        f.wait_for_evictions(2);
         let statistics = f.service.statistics();
         assert_eq!(
             (statistics.evicted, statistics.lost),

@@ -140,6 +140,7 @@ fn a_consumer_that_stays_stuck_is_disconnected() {
     assert!(f.state_of(site.number).is_some());
     f.service.check_clients();
     f.service.check_clients();
+    f.wait_for_evictions(1);
     assert!(f.state_of(site.number).is_none());
     let statistics = f.service.statistics();
     assert_eq!(statistics.evicted, 1);

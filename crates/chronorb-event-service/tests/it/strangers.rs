@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use chronorb::SystemExceptionKind;
 use chronorb::prelude::*;
@@ -11,7 +12,7 @@ use chronorb_event_service::idl::rtec_event_channel_admin::{
     ConnectPushConsumerError, EventChannel, ProxyPushConsumer, ProxyPushSupplier,
 };
 use chronorb_event_service::idl::rtec_event_comm::PushConsumer;
-use chronorb_event_service::{ChannelLimits, ChannelOptions, EventServer, LaneOptions};
+use chronorb_event_service::{ChannelLimits, ChannelOptions, EventServer, LaneOptions, PeerPolicy};
 use chronorb_events::{Filter, write_entries};
 use chronorb_rt::Deadline;
 
@@ -119,13 +120,6 @@ fn join(
     (consume, supply)
 }
 
-/// Waits until all consumers of a channel have answered.
-fn wait_until_all_are_reached(f: &Fixture) {
-    for consumer in f.service.statistics().consumers {
-        f.wait_until_reached(consumer.number);
-    }
-}
-
 #[test]
 fn an_event_passes_each_channel_of_a_circle_once() {
     for options in dispatchings() {
@@ -140,7 +134,9 @@ fn an_event_passes_each_channel_of_a_circle_once() {
         let recorders = channels
             .each_ref()
             .map(|f| f.subscribe(&Filter::Everything));
-        channels.iter().for_each(wait_until_all_are_reached);
+        channels
+            .iter()
+            .for_each(Fixture::wait_until_all_are_reached);
         let supplier = channels[0].supplier(&[(1, 20)]);
         supplier.proxy.push(&[event(1, 20)]).unwrap();
         supplier.proxy.push(&[event(1, 21)]).unwrap();
@@ -167,7 +163,7 @@ fn a_circle_within_a_process_ends() {
     let channel = EventChannel::unchecked_narrow(second.channel());
     join(&f.channel, &channel, &f.client);
     join(&channel, &f.channel, &f.client);
-    wait_until_all_are_reached(&f);
+    f.wait_until_all_are_reached();
     let recorder = f.subscribe(&Filter::Everything);
     let supplier = f.supplier(&[(1, 20)]);
     supplier.proxy.push(&[event(1, 20)]).unwrap();
@@ -413,4 +409,51 @@ fn the_work_of_a_push_is_bounded() {
     supplier.proxy.push(&events[..10]).unwrap();
     f.expect(10);
     assert_eq!(f.service.statistics().lost, lost);
+}
+
+/// Stuck consumers make a push wait once, whatever their number, and lose nothing of others.
+#[test]
+fn many_stuck_consumers_make_a_push_wait_for_one_of_them() {
+    let options = ChannelOptions {
+        peers: PeerPolicy {
+            push_timeout: Duration::from_millis(300),
+            failures: u32::MAX,
+            ..PeerPolicy::default()
+        },
+        ..ChannelOptions::default()
+    };
+    let f = Fixture::new(Clients::Remote, options);
+    let mut stuck = Vec::new();
+    for _ in 0..6 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (proxy, number) = f.proxy_supplier();
+        connect(&proxy, Some(&consumer_at(&f, &listener)), &everything()).unwrap();
+        let mut consumer = RawConsumer::accept(&listener);
+        consumer.answer();
+        f.wait_until_reached(number);
+        stuck.push((listener, consumer, number));
+    }
+    let living = f.subscribe(&Filter::Everything);
+    let supplier = f.supplier(&[(1, 20)]);
+    // More than the buffers of the kernel take of the stuck ones.
+    let payload = vec![0; 256 << 10];
+    let mut pushed = 0;
+    let failures = |number| f.state_of(number).unwrap().failures;
+    while stuck.iter().all(|(.., number)| failures(*number) == 0) {
+        let mut one = event(1, 20);
+        one.data = crate::support::data(&payload);
+        supplier.proxy.push(&[one]).unwrap();
+        f.expect(1);
+        pushed += 1;
+    }
+    // The push that waited for one of them has held its event for the others.
+    let failed = stuck
+        .iter()
+        .filter(|(.., number)| f.state_of(*number).unwrap().lost > 0);
+    assert_eq!(failed.count(), 1);
+    assert_eq!(
+        living.recorder.sets(pushed).len(),
+        pushed,
+        "the living one gets all"
+    );
 }

@@ -238,6 +238,24 @@ impl Fixture {
         }
     }
 
+    /// Waits until the channel has disconnected so many clients. Their counts are complete then.
+    pub(crate) fn wait_for_evictions(&self, clients: u64) {
+        let deadline = Deadline::after(LONG);
+        while self.service.statistics().evicted < clients {
+            assert!(!deadline.has_passed(), "a client is not disconnected");
+            thread::yield_now();
+        }
+    }
+
+    /// Waits until all consumers that are connected have answered the channel.
+    pub(crate) fn wait_until_all_are_reached(&self) {
+        for consumer in self.service.statistics().consumers {
+            if !consumer.subscription.is_empty() {
+                self.wait_until_reached(consumer.number);
+            }
+        }
+    }
+
     /// Connects a supplier that publishes these sources and types, without a callback.
     pub(crate) fn supplier(&self, published: &[(i32, i32)]) -> TestSupplier {
         let proxy = self.proxy_consumer();

@@ -8,14 +8,14 @@
 //! These are failures:
 //!
 //! * an answer that is wrong;
-//! * a call that takes longer than its timeout and [`GRACE`](plan::GRACE), less the time for which
+//! * a call that takes longer than its timeout and `plan::GRACE`, less the time for which
 //!   its client was stopped;
 //! * an exception of a call during which neither its server nor its client was disturbed;
 //! * a process that ends without being killed;
 //! * a name that was acknowledged and is lost, or has an older value;
 //! * an event that arrives twice or before an earlier one.
 //!
-//! A process is disturbed from its signal until [`RECOVERY`](plan::RECOVERY) after it goes on or
+//! A process is disturbed from its signal until `plan::RECOVERY` after it goes on or
 //! has started again. A stop that is longer than the timeout of a call therefore excuses its
 //! `TIMEOUT`. A stopped client that takes events disturbs the channel, too, because its connection
 //! delays the others' for as long as a push may take. A lost event is no failure.
