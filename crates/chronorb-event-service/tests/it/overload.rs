@@ -203,6 +203,7 @@ fn case_22_a_consumer_that_overflows_is_disconnected_once() {
     }
     assert_eq!(dam.disconnected.wait_while(0, Deadline::after(LONG)), 1);
     dam.open.set(1);
+    f.wait_for_evictions(1);
     let statistics = f.service.statistics();
     assert_eq!(statistics.evicted, 1);
     let delivered = statistics.delivered - pushed as u64;
