@@ -155,10 +155,12 @@ fn case_26_an_observer_that_is_not_there_cannot_be_removed() {
 }
 
 /// An observer that hangs in its first update until it may go on.
-struct HangingObserver(PiMutex<()>);
+#[derive(Default)]
+struct HangingObserver(PiMutex<()>, Record<usize>);
 
 impl ObserverOwnedServant for HangingObserver {
-    fn update_consumer(&self, _: &Call<'_>, _: &ConsumerQOS<'_>) -> Result<(), SystemException> {
+    fn update_consumer(&self, _: &Call<'_>, qos: &ConsumerQOS<'_>) -> Result<(), SystemException> {
+        self.1.add(qos.dependencies.len());
         drop(self.0.lock());
         Ok(())
     }
@@ -172,7 +174,7 @@ impl ObserverOwnedServant for HangingObserver {
 #[test]
 fn case_26_a_hanging_observer_delays_nobody() {
     let f = Fixture::new(Clients::Remote, ChannelOptions::default());
-    let hanging = Arc::new(HangingObserver(PiMutex::new(())));
+    let hanging = Arc::<HangingObserver>::default();
     let hang = hanging.0.lock();
     let skeleton = ObserverSkeleton::from_arc(hanging.clone());
     // In an ORB of its own, because it occupies a connection.
@@ -183,6 +185,7 @@ fn case_26_a_hanging_observer_delays_nobody() {
     let observer = place.object_to_string(&object);
     let observer = Observer::unchecked_narrow(&f.client.string_to_object(&observer).unwrap());
     f.channel.append_observer(Some(&observer)).unwrap();
+    hanging.1.wait_for(1);
     let (watcher, _) = observe(&f);
     watcher.consumers(1);
 
@@ -191,7 +194,12 @@ fn case_26_a_hanging_observer_delays_nobody() {
     f.push(&supplier, &[(1, 20)]);
     assert_eq!(f.sets(&consumer), [[(1, 20)]]);
     assert_eq!(watcher.consumers(2)[1], [(1, DISJUNCTION), (1, 20)]);
+    for event_type in 21..=70 {
+        f.subscribe(&leaf((1, event_type)));
+    }
     drop(hang);
+    // One state takes the place of all that waited.
+    assert_eq!(hanging.1.wait_for(2), [1, 52]);
     place.shutdown(true).unwrap();
 }
 
