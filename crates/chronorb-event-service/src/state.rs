@@ -271,17 +271,15 @@ impl Channel {
         Ok(())
     }
 
-    /// Tells a consumer its end, if it has ever answered. Calls `then` afterwards, and does not
-    /// wait.
+    /// Tells a consumer its end: by one short call, also if it has not answered yet. Calls `then`
+    /// afterwards, and does not wait.
     fn call_back(&self, consumer: &Arc<PushTarget>, then: impl FnOnce() + Send + 'static) {
-        if consumer.has_answered() {
-            let reference = PushConsumer::unchecked_narrow(&consumer.check);
-            self.calls.post(consumer.origin(), move || {
-                // A consumer that is not reached is disconnected all the same.
-                let _ = reference.disconnect_push_consumer();
-                then();
-            });
-        }
+        let reference = PushConsumer::unchecked_narrow(&consumer.check);
+        self.calls.post(consumer.origin(), move || {
+            // A consumer that is not reached is disconnected all the same.
+            let _ = reference.disconnect_push_consumer();
+            then();
+        });
     }
 
     /// Ends the connection of a consumer, and keeps its counts. Events that wait are lost, if the

@@ -54,7 +54,7 @@ impl StatisticsPage {
     pub(crate) const FIRST: Self = Self {
         consumer: 0,
         supplier: 0,
-        most: 256,
+        most: 64,
     };
     /// All clients.
     pub(crate) const ALL: Self = Self {

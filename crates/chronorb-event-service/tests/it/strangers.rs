@@ -252,12 +252,12 @@ fn statistics_are_pages_with_short_texts() {
     }
     let monitored = MonitoredChannel::unchecked_narrow(f.channel.as_object());
     let first = monitored.statistics().unwrap();
-    assert_eq!(first.consumers.len(), 256);
+    assert_eq!(first.consumers.len(), 64);
     let text = &first.consumers[0].subscription;
     assert_eq!(text.chars().count(), 201, "{text}");
     let last = first.consumers.last().unwrap().number;
     let second = monitored.statistics_after(last, 0).unwrap();
-    assert_eq!(second.consumers.len(), 44);
+    assert_eq!(second.consumers.len(), 64);
     assert!(
         second
             .consumers
