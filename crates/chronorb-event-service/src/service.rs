@@ -136,7 +136,7 @@ impl EventServer {
     /// A supplier that names more than 64 different operations is refused with `BAD_PARAM`. A
     /// client gets `NO_RESOURCES` also if its analysis takes too many steps, or if its origin has
     /// half of the 4,096 streams of events to consumers, or of the 8,192 publications with periods.
-    /// It gets `TRANSIENT` if others came and went during eight analyses.
+    /// The exception is `TRANSIENT` if other clients changed during each of eight analyses.
     #[must_use]
     pub fn admission(mut self, operations: impl OperationSource, policy: AdmissionPolicy) -> Self {
         self.admission = Some(Admission {

@@ -8,7 +8,8 @@ use crate::event::Event;
 
 /// A bound of the octets of kept events, which several subscriptions may share.
 ///
-/// It is asked while a subscription is locked. So it answers without waiting, and calls no channel.
+/// A subscription is locked during its calls, so an implementation neither waits nor calls a
+/// channel.
 pub trait Allowance: Send + Sync + 'static {
     /// Takes octets. Returns whether they were granted.
     fn take(&self, octets: usize) -> bool;
@@ -20,9 +21,9 @@ pub trait Allowance: Send + Sync + 'static {
 /// The octets of the events that a queue or the groups of a subscription keep, out of an
 /// [`Allowance`].
 ///
-/// It takes octets in blocks of 16 KiB, has at most one block to spare, and asks for the missing
-/// octets where a block is refused. So most events make no call of the allowance. What is taken is
-/// given back when it is dropped.
+/// The account takes octets in blocks of 16 KiB, has at most one block to spare, and asks for the
+/// missing octets where a block is refused. So most events make no call of the allowance. What is
+/// taken is given back when it is dropped.
 ///
 /// # Example
 /// ```

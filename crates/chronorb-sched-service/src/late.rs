@@ -22,8 +22,8 @@ pub(crate) struct LevelTasks {
 
 /// Returns the operations that may be late, in the order of levels.
 ///
-/// It decides as [`chronorb_sched::guaranteed`] for tasks without blocking and jitter whose
-/// deadlines are their periods. Here the work counts by periods and not by tasks.
+/// The result equals that of [`chronorb_sched::guaranteed`] for tasks without blocking and jitter
+/// whose deadlines are their periods. Here the work counts by periods and not by tasks.
 pub(crate) fn late(levels: &[LevelTasks], budget: &mut Budget) -> Result<Vec<usize>, BudgetError> {
     let mut costs = BTreeMap::<u64, u128>::new();
     let mut usage = Usage::default();

@@ -241,7 +241,7 @@ fn an_operation_without_needs_is_left_out() {
 }
 
 #[test]
-fn of_consumers_that_connect_at_the_same_time_only_one_is_admitted_where_one_fits() {
+fn simultaneous_consumers_are_admitted_only_as_far_as_they_fit() {
     everywhere(AdmissionPolicy::Refuse, |f| {
         supply(&f.proxy_consumer(), 20, MIDDLE).unwrap();
         let barrier = Barrier::new(6);

@@ -1,6 +1,6 @@
 //! The straightforward computation of a schedule: a test oracle for the one with a budget.
 //!
-//! It computes the flow of all connected operations again for each rate, and analyses each task.
+//! The oracle computes the flow of all connected operations for each rate, and analyses each task.
 
 mod flow;
 

@@ -64,7 +64,7 @@ fn used(ledger: &AdmissionLedger) -> u64 {
 }
 
 #[test]
-fn of_two_consumers_at_a_time_only_one_is_admitted_where_one_fits() {
+fn two_consumers_from_one_snapshot_are_not_both_admitted() {
     let ledger = ledger(AdmissionPolicy::Refuse);
     let supplier = ledger.admit_supplier(Origin::Process, vec![published(20, 10 * MS)], None);
     let _supplier = supplier.unwrap().admitted.unwrap();
