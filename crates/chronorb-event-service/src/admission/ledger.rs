@@ -186,7 +186,7 @@ fn with_consumer(
     load: &Arc<ConsumerLoad>,
     before: Option<u64>,
 ) -> Result<ClientAnalysis, String> {
-    let mut work = Work::of(loads);
+    let mut work = Work::for_loads(loads);
     let mut next = loads.clone();
     next.add_consumer(ticket, load, &mut work)?;
     let own = next.sums_of(ticket);
@@ -205,7 +205,7 @@ fn with_supplier(
     streams: &Arc<[PublishedStream]>,
     before: Option<u64>,
 ) -> Result<ClientAnalysis, String> {
-    let mut work = Work::of(loads);
+    let mut work = Work::for_loads(loads);
     let mut next = loads.clone();
     next.add_supplier(ticket, streams, &mut work)?;
     let all = if let Some(before) = before {

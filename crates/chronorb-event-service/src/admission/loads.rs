@@ -42,7 +42,7 @@ pub(super) struct Work(u64);
 
 impl Work {
     /// The steps of an analysis, in proportion to the streams and the nodes of filters.
-    pub(super) fn of(loads: &Loads) -> Self {
+    pub(super) fn for_loads(loads: &Loads) -> Self {
         let streams = (loads.streams + BASE_STREAMS) * STEPS_OF_STREAM;
         Self(streams.saturating_add(loads.nodes.saturating_mul(STEPS_OF_NODE)))
     }

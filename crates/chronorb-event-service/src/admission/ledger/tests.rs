@@ -251,7 +251,7 @@ fn a_filter_that_is_dear_to_compute_anew_refuses_no_other_client() {
 fn steps_of(ledger: &AdmissionLedger, load: &Arc<ConsumerLoad>) -> u64 {
     let (loads, ticket) = ledger.book.lock().copy();
     let analysed = with_consumer(&loads, ticket, load, None).unwrap();
-    Work::of(&loads).left() - analysed.outcome.unwrap()
+    Work::for_loads(&loads).left() - analysed.outcome.unwrap()
 }
 
 #[test]
