@@ -102,15 +102,16 @@ impl LaneSender {
             Ok(false) if !connection.output_waits() => {}
             Ok(_) => return Err(IoError::WouldBlock),
             Err(_) => {
-                self.lane.end(self.key);
+                connection.transport().shutdown();
                 return Err(IoError::Closed);
             }
         }
         match connection.send(message) {
             Ok(false) => {}
             Ok(true) => self.lane.rearm(&connection, self.key),
-            // The message may have been sent. Its call ends with the connection.
-            Err(_) => self.lane.end(self.key),
+            // The message may have been sent. Its call ends with the connection, once the lane has
+            // read what the peer sent before: perhaps that it ends the connection in order.
+            Err(_) => connection.transport().shutdown(),
         }
         Ok(())
     }

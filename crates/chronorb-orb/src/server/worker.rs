@@ -164,7 +164,7 @@ impl Worker {
     }
 
     /// Reads one whole message into the frame, and begins the work on it; `None` where no whole
-    /// message has arrived yet.
+    /// message has arrived yet, or it was one for the calls of this side.
     fn take_message<'c>(
         &mut self,
         at: At<'c>,
@@ -241,6 +241,13 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
+            #[cfg(feature = "bidir")]
+            let is_for_calls = is_for_calls(header.kind);
+            #[cfg(feature = "bidir")]
+            if is_for_calls && skipped.is_none() {
+                let handled = self.handle(at, header, None);
+                handled.map_err(|end| input.give_up(end))?;
+            }
             self.after = if connection.is_one_at_a_time() {
                 let stays = skipped.is_none()
                     && waits_for_reply(header, &self.request)
@@ -270,6 +277,10 @@ impl Worker {
             }
             if let Some(cause) = skipped {
                 self.refuse_skipped(at, header, cause)?;
+                return Ok(None);
+            }
+            #[cfg(feature = "bidir")]
+            if is_for_calls {
                 return Ok(None);
             }
             return Ok(Some((header, work)));
@@ -526,6 +537,17 @@ impl Worker {
         self.reply.relax(KEPT_CAPACITY);
         Ok(handled)
     }
+}
+
+/// Whether a message concerns the calls of this side. Such messages are handled in their order,
+/// before another thread can read: a reply, then the peer's promise that it has begun nothing else,
+/// then the end of the connection.
+#[cfg(feature = "bidir")]
+fn is_for_calls(kind: MessageType) -> bool {
+    matches!(
+        kind,
+        MessageType::Reply | MessageType::LocateReply | MessageType::CloseConnection
+    )
 }
 
 /// The step of a thread after a request that it has not handed off.
