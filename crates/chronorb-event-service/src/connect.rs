@@ -1,11 +1,13 @@
 //! The connections of clients: what they ask for, and what they are refused.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use chronorb::quota::{Origin, Quota};
 use chronorb::{Object, SystemException};
 use chronorb_channel::{Budget, SubscribeError, Subscription};
+use chronorb_consumers::{
+    ConsumerRecord, ConsumerSettings, OctetShare, OutboxSource, requests_ahead,
+};
 use chronorb_events::{Filter, Program, read_entries};
 use chronorb_giop::{TAG_DIOP, TAG_UIPMC};
 use chronorb_rt::log::Level;
@@ -15,7 +17,7 @@ use crate::admission::{
 };
 use crate::consumer::{ConsumerConnection, ConsumerQueue};
 use crate::event::{Body, entry_of, header_of};
-use crate::face::{ConsumerHandle, PushFace, PushTarget};
+use crate::face::{ConsumerHandle, PushFace};
 use crate::failure::{BAD_PARAM, GONE, TOO_MANY};
 use crate::fan_out::FanOutPlace;
 use crate::idl::chronorb_events::FanOutConsumer;
@@ -23,8 +25,7 @@ use crate::idl::rtec_event_channel_admin::{ConsumerQOS, SupplierQOS};
 use crate::idl::rtec_event_comm::{PushConsumer, PushSupplier};
 use crate::observers::Kind;
 use crate::options::QueueOptions;
-use crate::remote::{ConsumerOwner, OctetShare, OutboxSource, PeerSettings, requests_ahead};
-use crate::state::{Channel, Clients, exceeded, tell};
+use crate::state::{Channel, Suppliers, exceeded, tell};
 use crate::supplier::SupplierConnection;
 
 /// The place of a consumer among those of its channel.
@@ -61,13 +62,10 @@ impl Channel {
         {
             return Err(BAD_PARAM.into());
         }
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if record.connection.is_some() {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        record.queue = Some(queue);
-        Ok(())
+        self.consumers.with(number, |record| {
+            unconnected(record)?.proxy.queue = Some(queue);
+            Ok(())
+        })
     }
 
     /// Sets the object that takes the events of a consumer that is not connected yet.
@@ -80,13 +78,10 @@ impl Channel {
         let target = target.ok_or(BAD_PARAM)?;
         let orb = self.poas.channel.orb();
         let target = self.fan_outs.of(&orb, target, &self.options.peers)?;
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if record.connection.is_some() {
-            return Err(ConnectFailure::AlreadyConnected);
-        }
-        record.fan_out = Some(FanOutPlace { target, member });
-        Ok(())
+        self.consumers.with(number, |record| {
+            unconnected(record)?.proxy.fan_out = Some(FanOutPlace { target, member });
+            Ok(())
+        })
     }
 
     pub(crate) fn connect_consumer(
@@ -98,23 +93,13 @@ impl Channel {
         let consumer = consumer.ok_or(BAD_PARAM)?.as_object();
         self.check_reference(number, consumer)?;
         let filter = self.filter(number, qos)?;
-        let record = |clients: &Clients| {
-            let record = clients.consumers.get(&number).ok_or(GONE)?;
-            let is_taken = record.connection.is_some() && !self.options.consumer_reconnect;
-            if is_taken {
-                return Err(ConnectFailure::AlreadyConnected);
-            }
-            let connection = record.connection.as_ref();
-            let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
-            Ok((
-                record.queue,
-                record.fan_out.clone(),
-                record.octets.clone(),
-                before,
-            ))
-        };
-        let (queue, fan_out, octets, before) = record(&self.clients.lock())?;
-        let origin = octets.origin();
+        let before_connection = self.consumers.with(number, |record| {
+            let connection = self.connectable(record)?.connection();
+            let ticket = connection.and_then(|it| Some(it.service.admitted.as_ref()?.ticket()));
+            let proxy = &record.proxy;
+            Ok::<_, ConnectFailure>((record.origin(), proxy.queue, proxy.fan_out.clone(), ticket))
+        });
+        let (origin, queue, fan_out, ticket) = before_connection?;
         let charge = |quota: &Arc<Quota>, amount| quota.charge(origin, amount).map_err(exceeded);
         let uses = [
             charge(&self.quotas.nodes, filter.nodes() as u64)?,
@@ -141,91 +126,66 @@ impl Channel {
             thread: thread.clone(),
             limits,
         });
-        let owner: Weak<dyn ConsumerOwner> = self.this.clone();
-        let settings = PeerSettings {
-            number,
-            origin,
-            channel: self.identifier,
+        let settings = ConsumerSettings {
             outboxes,
             has_queue: queue.is_some(),
             tells_losses: queue.is_some_and(|queue| queue.tells_losses),
-            octets: octets.clone(),
-            owner,
         };
         let face = PushFace {
             // A shared message would count for the budget of one of its consumers.
             fan_out: fan_out.filter(|_| place.budget.is_none() && settings.outboxes.is_none()),
         };
-        let consumer = match self
-            .connected(number)
-            .filter(|it| it.has_reference(consumer))
-        {
-            // It need not answer again.
-            Some(present) => present,
-            None => PushTarget::new(consumer, face, &self.options.peers, settings)?,
-        };
+        let this = self.this.clone();
+        let consumer = self
+            .consumers
+            .consumer(this, number, consumer, face, settings)?;
         let handle = ConsumerHandle(consumer.clone());
 
         // No lock is held for the analysis.
         let Verdict {
             shortfall,
             admitted,
-        } = self.admit_consumer(origin, load, before)?;
-        let mut clients = self.clients.lock();
-        record(&clients)?;
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        record.shortfall.clone_from(&shortfall);
-        if !shortfall.is_empty() {
-            self.judge(
-                "an event subscription may miss deadlines",
-                number,
-                &shortfall,
-            )?;
-        }
-        let (subscription, before) = match record.connection.take() {
-            None => {
-                let subscription = self.subscribe(place, &filter, queue, handle, octets);
-                (subscription.map_err(|error| refused(number, &error))?, None)
+        } = self.admit_consumer(origin, load, ticket)?;
+        self.consumers.with(number, |record| {
+            self.connectable(record)?;
+            record.proxy.shortfall.clone_from(&shortfall);
+            if !shortfall.is_empty() {
+                let cause = "an event subscription may miss deadlines";
+                self.judge(cause, number, &shortfall)?;
             }
-            Some(mut before) => {
-                if let Err(error) = before.subscription.replace(&filter, handle) {
-                    record.connection = Some(before);
-                    return Err(refused(number, &error).into());
-                }
-                if !Arc::ptr_eq(&consumer, &before.consumer) {
-                    let lost = consumer.succeed(&before.consumer);
-                    self.totals.lost.fetch_add(lost, Ordering::Relaxed);
-                }
-                (before.subscription, Some(before.is_gateway))
+            let before = record.connection();
+            let was_observed = before.is_some_and(|before| !before.service.is_gateway);
+            let octets = record.octets().clone();
+            let subscribe = |handle| self.subscribe(place, &filter, queue, handle, octets);
+            let connection = |subscription: &Subscription<Body>| ConsumerConnection {
+                leaves: subscription.leaves().into(),
+                filter: shortened(filter.to_string()),
+                is_gateway: qos.is_gateway,
+                admitted,
+                _uses: uses,
+            };
+            let connected = (consumer, handle);
+            self.consumers
+                .connect(record, connected, &filter, subscribe, connection)
+                .map_err(|error| refused(number, &error))?;
+            if !qos.is_gateway || was_observed {
+                self.observers.tell(Kind::Consumers);
             }
-        };
-        let is_observed = !qos.is_gateway || before == Some(false);
-        consumer.set_waker(subscription.waker());
-        if consumer.is_held() {
-            self.links.advance();
-        }
-        record.connection = Some(ConsumerConnection {
-            leaves: subscription.leaves().into(),
-            subscription,
-            consumer,
-            filter: shortened(filter.to_string()),
-            is_gateway: qos.is_gateway,
-            admitted,
-            _uses: uses,
-        });
-        if is_observed {
-            self.observers.tell(Kind::Consumers);
-        }
-        drop(clients);
+            Ok::<_, ConnectFailure>(())
+        })?;
         tell(Level::Info, "connected an event consumer", number, &filter);
         Ok(())
     }
 
-    /// Returns the consumer that is connected to a proxy.
-    fn connected(&self, number: u64) -> Option<Arc<PushTarget>> {
-        let clients = self.clients.lock();
-        let connection = clients.consumers.get(&number)?.connection.as_ref()?;
-        Some(connection.consumer.clone())
+    /// Refuses a second connection of a consumer, unless it replaces the first.
+    fn connectable<'r>(
+        &self,
+        record: &'r ConsumerRecord<Self>,
+    ) -> Result<&'r ConsumerRecord<Self>, ConnectFailure> {
+        if record.connection().is_some() && !self.options.consumer_reconnect {
+            return Err(ConnectFailure::AlreadyConnected);
+        }
+        Ok(record)
     }
 
     /// Subscribes a consumer to a lane, or to the threads that receive events.
@@ -281,14 +241,14 @@ impl Channel {
         let Some(ledger) = ledger else {
             return Ok(Verdict::default());
         };
-        let clients = self.clients.lock();
-        let record = clients.suppliers.get(&number).ok_or(GONE)?;
+        let suppliers = self.suppliers.lock();
+        let record = suppliers.by_number.get(&number).ok_or(GONE)?;
         let connection = record.connection.as_ref();
         if connection.is_some() && !self.options.supplier_reconnect {
             return Err(ConnectFailure::AlreadyConnected);
         }
         let before = connection.and_then(|it| Some(it.admitted.as_ref()?.ticket()));
-        drop(clients);
+        drop(suppliers);
         Ok(ledger.admit_supplier(origin, streams, before)?)
     }
 
@@ -317,9 +277,8 @@ impl Channel {
 
     /// Returns the time that was missing for the last connection of a consumer.
     pub(crate) fn shortfall(&self, number: u64) -> Result<String, SystemException> {
-        let clients = self.clients.lock();
-        let record = clients.consumers.get(&number).ok_or(GONE)?;
-        Ok(record.shortfall.clone())
+        let shortfall = |record: &mut ConsumerRecord<Self>| Ok(record.proxy.shortfall.clone());
+        self.consumers.with(number, shortfall)
     }
 
     /// The lane with this index, or the last one.
@@ -391,11 +350,11 @@ impl Channel {
             .collect();
         publications.sort_unstable();
         publications.dedup();
-        let origin = |clients: &Clients| {
-            let record = clients.suppliers.get(&number).ok_or(GONE)?;
+        let origin = |suppliers: &Suppliers| {
+            let record = suppliers.by_number.get(&number).ok_or(GONE)?;
             Ok::<_, SystemException>(record.place.origin())
         };
-        let origin = origin(&self.clients.lock())?;
+        let origin = origin(&self.suppliers.lock())?;
         let uses = self
             .quotas
             .publications
@@ -406,8 +365,8 @@ impl Channel {
             shortfall,
             admitted,
         } = self.admit_supplier(origin, number, streams)?;
-        let mut clients = self.clients.lock();
-        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
+        let mut suppliers = self.suppliers.lock();
+        let record = suppliers.by_number.get_mut(&number).ok_or(GONE)?;
         if record.connection.is_some() && !self.options.supplier_reconnect {
             return Err(ConnectFailure::AlreadyConnected);
         }
@@ -418,7 +377,7 @@ impl Channel {
                 &shortfall,
             )?;
         }
-        let record = clients.suppliers.get_mut(&number).ok_or(GONE)?;
+        let record = suppliers.by_number.get_mut(&number).ok_or(GONE)?;
         let before = record.connection.as_ref();
         let is_observed = !qos.is_gateway || before.is_some_and(|before| !before.is_gateway);
         record.supplier.publish(publications);
@@ -432,7 +391,7 @@ impl Channel {
         if is_observed {
             self.observers.tell(Kind::Suppliers);
         }
-        drop(clients);
+        drop(suppliers);
         tell(Level::Info, "connected an event supplier", number, &"");
         Ok(())
     }
@@ -448,6 +407,16 @@ impl Channel {
         let streams = admission.map(|admission| admission.settings.streams_of(publications));
         Ok(streams.transpose()?.unwrap_or_default())
     }
+}
+
+/// Refuses what is to precede the connection of a consumer.
+fn unconnected(
+    record: &mut ConsumerRecord<Channel>,
+) -> Result<&mut ConsumerRecord<Channel>, ConnectFailure> {
+    if record.connection().is_some() {
+        return Err(ConnectFailure::AlreadyConnected);
+    }
+    Ok(record)
 }
 
 /// Whether an object is a group, or may be reached by datagrams, whose source proves nothing.

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use chronorb::data::{Any, AnyBuf, CdrError};
 use chronorb::{BodyForm, EncodedBody, SystemException};
+use chronorb_consumers::Trail;
 use chronorb_events::{EVENTS_LOST, Entry, Event, Header};
 
 use crate::failure::NO_MEMORY;
 use crate::idl::rtec_event_comm::{self as wire, EventHeader, RtecEventData, RtecEventDataBuf};
-use crate::remote::Trail;
 
 /// The part of an event that the channel carries without looking at it. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use chronorb::data::AnyBuf;
 use chronorb::{BodyForm, EncodedBody, Object, Operation, SystemException};
 use chronorb_channel::{Consumer, PushGate};
+use chronorb_consumers::{Face, RemoteConsumer, Trail};
 use chronorb_events::{EVENTS_LOST, Event};
 
 use crate::event::{Body, encode, event_with, view_of};
 use crate::fan_out::{self, FanOutPlace, SharingConsumer};
 use crate::idl::rtec_event_channel_admin::ProxyPushConsumer;
 use crate::idl::rtec_event_comm::{self as wire, PushConsumer};
-use crate::remote::{Face, RemoteConsumer, Trail};
 
 /// A consumer of `RtecEventComm`.
 pub(crate) struct PushFace {
@@ -68,7 +68,7 @@ impl Face for PushFace {
 
 impl SharingConsumer for PushTarget {
     fn gate(&self) -> &PushGate {
-        &self.gate
+        Self::gate(self)
     }
 
     fn hold(&self, event: &Event<Body>) {
@@ -85,7 +85,7 @@ pub(crate) struct ConsumerHandle(pub(crate) Arc<PushTarget>);
 
 impl Consumer<Body> for ConsumerHandle {
     fn push(&self, set: &[Event<Body>]) {
-        match (&self.0.face.fan_out, set) {
+        match (&self.0.face().fan_out, set) {
             (Some(place), [event]) if !self.0.has_losses() && self.0.takes_calls() => {
                 fan_out::defer(self.0.clone(), place, event);
             }

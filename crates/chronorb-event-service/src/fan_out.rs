@@ -8,14 +8,13 @@ use std::sync::{Arc, Weak};
 use chronorb::rtcorba::{ClientPolicy, SetOverride};
 use chronorb::{Object, Orb, SystemException};
 use chronorb_channel::{PushGate, PushGuard};
+use chronorb_consumers::{PeerPolicy, has_waited};
 use chronorb_events::Event;
 use chronorb_rt::PiMutex;
 
 use crate::event::{Body, view_of};
 use crate::idl::chronorb_events::FanOutConsumer;
 use crate::idl::rtec_event_comm as wire;
-use crate::options::PeerPolicy;
-use crate::remote::has_waited;
 
 /// An object that takes events for several consumers of its process.
 pub(crate) struct FanOut {

@@ -86,7 +86,6 @@ pub mod idl;
 mod local;
 mod observers;
 mod options;
-mod remote;
 mod ring;
 mod servants;
 mod service;
@@ -98,12 +97,11 @@ mod threads;
 
 pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
+pub use chronorb_consumers::PeerPolicy;
 pub use chronorb_events::{Filter, Limits, Notation, Overflow, Rules};
 pub use group::{ConsumerGroup, ConsumerOptions, GroupCallback, GroupConsumer};
 pub use local::LocalSupplier;
-pub use options::{
-    ChannelLimits, ChannelOptions, LaneOptions, PeerPolicy, QueueOptions, UnpublishedPolicy,
-};
+pub use options::{ChannelLimits, ChannelOptions, LaneOptions, QueueOptions, UnpublishedPolicy};
 pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions, RingStatus};
 pub use service::{EventServer, EventService, ServeError, keep_order};
 pub use statistics::all_statistics;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use chronorb::SystemException;
 use chronorb::quota::Origin;
+use chronorb_consumers::{EndCause, Trail};
 
 use crate::connect::ConnectFailure;
 use crate::failure::BAD_PARAM;
 use crate::idl::rtec_event_channel_admin::SupplierQOS;
 use crate::idl::rtec_event_comm::EventSet;
-use crate::remote::Trail;
-use crate::state::{Channel, EndCause};
+use crate::state::Channel;
 use crate::supplier::Supplier;
 
 /// A supplier in the process of its channel. A push is a call on the calling thread, without a

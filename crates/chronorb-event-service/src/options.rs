@@ -7,6 +7,7 @@ use chronorb::Orb;
 use chronorb::outbox::{OutboxLimits, OutboxOverflow};
 use chronorb::quota::{Quota, QuotaLimits};
 use chronorb::rtcorba::Priority;
+use chronorb_consumers::{ConsumerQuotas, PeerPolicy};
 use chronorb_events::{Limits, Notation, Overflow, Rules};
 
 /// The options of a channel. The defaults are those of the channel of TAO, unless a field says
@@ -130,34 +131,6 @@ pub enum UnpublishedPolicy {
     Dropped,
 }
 
-/// The treatment of consumers and suppliers that are not reached.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PeerPolicy {
-    /// The longest time of a push, for all its consumers together. A consumer that does not take a
-    /// message for so long has failed, and gets nothing before it has answered a check. By default
-    /// 1 s.
-    pub push_timeout: Duration,
-    /// The failures since it answered a check, after which a client is disconnected. One whose
-    /// object does not exist is disconnected at once. By default 3; TAO disconnects at the first.
-    pub failures: u32,
-    /// The time between two checks of all clients. Clients that took or sent events since the last
-    /// one, and have not failed, are called at each sixth only. `None` checks none. By default 5 s.
-    pub check_period: Option<Duration>,
-    /// The longest time of a check, and of a callback. By default 500 ms.
-    pub check_timeout: Duration,
-}
-
-impl Default for PeerPolicy {
-    fn default() -> Self {
-        Self {
-            push_timeout: Duration::from_secs(1),
-            failures: 3,
-            check_period: Some(Duration::from_secs(5)),
-            check_timeout: Duration::from_millis(500),
-        }
-    }
-}
-
 /// The bounds of what clients can make a channel keep.
 ///
 /// Beyond a quota a request is `IMP_LIMIT`, unless a field says otherwise. A default gives one
@@ -225,27 +198,32 @@ const fn shared(total: u64) -> QuotaLimits {
     }
 }
 
-/// The quotas of the clients of a channel.
+/// The quotas of the clients of a channel, beside those of its registry of consumers.
 pub(crate) struct ClientQuotas {
-    pub(crate) consumers: Arc<Quota>,
     pub(crate) suppliers: Arc<Quota>,
     pub(crate) observers: Arc<Quota>,
     pub(crate) publications: Arc<Quota>,
     pub(crate) nodes: Arc<Quota>,
     pub(crate) firings: Arc<Quota>,
-    pub(crate) octets: Arc<Quota>,
 }
 
 impl ClientQuotas {
     pub(crate) fn new(orb: &Orb, limits: &ChannelLimits) -> Self {
         Self {
-            consumers: orb.quota("event consumers", limits.consumers),
             suppliers: orb.quota("event suppliers", limits.suppliers),
             observers: orb.quota("event observers", limits.observers),
             publications: orb.quota("publications of events", limits.all_publications),
             nodes: orb.quota("nodes of subscriptions", limits.nodes),
             firings: orb.quota("timer firings per second", limits.firings),
-            octets: orb.quota("octets of waiting events", limits.octets),
         }
+    }
+}
+
+/// The quotas of the consumers of a channel.
+pub(crate) fn consumer_quotas(orb: &Orb, limits: &ChannelLimits) -> ConsumerQuotas {
+    ConsumerQuotas {
+        consumers: orb.quota("event consumers", limits.consumers),
+        octets: orb.quota("octets of waiting events", limits.octets),
+        consumer_octets: limits.consumer_octets,
     }
 }

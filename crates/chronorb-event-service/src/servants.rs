@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{Call, Interface, SystemException};
+use chronorb_consumers::{EndCause, Trail};
 use chronorb_events::Overflow;
 
 use crate::connect::ConnectFailure;
@@ -28,8 +29,7 @@ use crate::idl::rtec_event_comm::{
 };
 use crate::observers::ObservedClients;
 use crate::options::QueueOptions;
-use crate::remote::Trail;
-use crate::state::{CONSUMER_ADMIN_ID, Channel, EndCause, SUPPLIER_ADMIN_ID, no_resources};
+use crate::state::{CONSUMER_ADMIN_ID, Channel, SUPPLIER_ADMIN_ID, no_resources};
 use crate::statistics::StatisticsPage;
 use crate::supplier::Supplier;
 

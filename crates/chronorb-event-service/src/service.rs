@@ -12,6 +12,7 @@ use chronorb::poa::{
 use chronorb::rtcorba::{WorkLane, WorkLaneSpec};
 use chronorb::{Object, Orb, ResolveError, SystemException};
 use chronorb_channel::{Clock, Lane, SystemClock};
+use chronorb_consumers::{Checks, start_checks, start_links};
 use chronorb_rt::{Deadline, PiMutex, SpawnError, Thread};
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ use crate::state::{
     CHANNEL_ID, CONSUMER_ADMIN_ID, Channel, DESTROYED, Poas, RUNNING, SUPPLIER_ADMIN_ID,
 };
 use crate::statistics::StatisticsPage;
-use crate::threads::{Checks, start_checks, start_links};
+use crate::threads::check;
 
 /// An event channel that is to be served.
 ///
@@ -223,7 +224,7 @@ impl EventServer {
         };
         service.threads.push(start_links(service.channel.clone())?);
         if let Some(period) = period {
-            let thread = start_checks(service.channel.clone(), period)?;
+            let thread = start_checks(service.channel.clone(), period, check)?;
             service.threads.push(thread);
         }
         Ok(service)
@@ -333,7 +334,7 @@ impl EventService {
     /// Checks all clients once, as the thread of the channel does regularly: clients that were
     /// idle since the last check of this kind are asked whether they exist.
     pub fn check_clients(&self) {
-        self.checks.lock().run(&self.channel, LONGEST_CHECK);
+        check(&mut self.checks.lock(), &self.channel, LONGEST_CHECK);
     }
 
     /// Disconnects and calls back all clients. The references of the channel are not valid any

@@ -3,40 +3,35 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
 use chronorb::outbox::OutboxThread;
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::quota::{Origin, QuotaError};
 use chronorb::{SystemException, SystemExceptionKind};
 use chronorb_channel::Clock;
+use chronorb_consumers::{ConsumerService, Consumers, EndCause, Trail, begin_push};
 use chronorb_events::FIRST_USER_TYPE;
 use chronorb_rt::log::{self, Level, Limit};
-use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_rt::{Gate, PiMutex};
 
 use crate::admission::{Admission, AdmissionLedger};
-use crate::consumer::{ConsumerConnection, ConsumerRecord, counts};
+use crate::consumer::{ConsumerConnection, ConsumerProxyState};
 use crate::event::{Body, event_of, header_of};
-use crate::face::PushTarget;
+use crate::face::{PushFace, PushTarget};
 use crate::failure::{GONE, TOO_MANY};
 use crate::fan_out::{self, FanOuts};
 use crate::idl::rtec_event_comm::{EventSet, PushConsumer};
 use crate::observers::{Kind, ObservedClients, Observers};
-use crate::options::{ChannelOptions, ClientQuotas, UnpublishedPolicy};
-use crate::remote::{ConsumerOwner, OctetShare, PeerCalls, Trail, begin_push};
+use crate::options::{ChannelOptions, ClientQuotas, UnpublishedPolicy, consumer_quotas};
 use crate::supplier::{Leaves, Supplier, SupplierRecord, is_published};
 
 /// A channel.
 pub(crate) struct Channel {
     pub(crate) name: String,
-    /// The identifier of the channel in the trails of events.
-    pub(crate) identifier: u64,
     /// The key of the codes in the object ids of proxies.
     codes: RandomState,
     pub(crate) quotas: ClientQuotas,
-    /// Calls clients that may not answer.
-    pub(crate) calls: PeerCalls,
     pub(crate) options: ChannelOptions,
     /// Admits clients by response times, if that is wanted.
     pub(crate) admission: Option<Arc<AdmissionLedger>>,
@@ -46,11 +41,14 @@ pub(crate) struct Channel {
     pub(crate) events: chronorb_channel::Channel<Body>,
     /// The threads of the outboxes of each lane. There are none if consumers have no outboxes.
     pub(crate) outboxes: Box<[OutboxThread]>,
-    pub(crate) clients: PiMutex<Clients>,
+    /// The proxies of consumers.
+    pub(crate) consumers: Consumers<Self>,
+    /// The proxies of suppliers.
+    pub(crate) suppliers: PiMutex<Suppliers>,
+    /// The number of the client that connected last.
+    last_number: AtomicU64,
     pub(crate) fan_outs: FanOuts,
     pub(crate) observers: Observers,
-    /// Advances when events of a consumer are held, when one is to be told its end, and at the end.
-    pub(crate) links: Gate,
     pub(crate) life: Gate,
     pub(crate) totals: Totals,
     /// The time at which the channel was made.
@@ -65,26 +63,22 @@ pub(crate) struct Poas {
     pub(crate) suppliers: Poa,
 }
 
-/// Counts of the whole channel.
+/// Counts of the whole channel, beside those of its consumers.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) received: AtomicU64,
     pub(crate) evicted: AtomicU64,
     /// The events that came back, and were dropped.
     pub(crate) returned: AtomicU64,
-    /// Those of consumers that are not connected any more.
-    pub(crate) sets: AtomicU64,
-    pub(crate) events: AtomicU64,
+    /// The events that were lost before they were filtered for all consumers.
     pub(crate) lost: AtomicU64,
 }
 
-/// The proxies of a channel.
+/// The proxies of suppliers.
 #[derive(Default)]
-pub(crate) struct Clients {
-    pub(crate) consumers: BTreeMap<u64, ConsumerRecord>,
-    pub(crate) suppliers: BTreeMap<u64, SupplierRecord>,
-    last_number: u64,
-    is_destroyed: bool,
+pub(crate) struct Suppliers {
+    pub(crate) by_number: BTreeMap<u64, SupplierRecord>,
+    is_closed: bool,
 }
 
 /// The state of a channel that takes clients.
@@ -93,19 +87,6 @@ pub(crate) const RUNNING: u32 = 0;
 pub(crate) const STOPPED: u32 = 2;
 /// The state of a destroyed channel.
 pub(crate) const DESTROYED: u32 = 1;
-
-/// The reason for the end of a client's connection.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum EndCause {
-    /// The client asked for it.
-    Request,
-    /// The client is not reached.
-    Failure(SystemException),
-    /// The client did not connect in time.
-    Unused,
-    /// The client's queue overflowed, and that is its policy.
-    Overflow,
-}
 
 impl Channel {
     pub(crate) fn new(
@@ -116,25 +97,26 @@ impl Channel {
         poas: Poas,
         (events, outboxes): (chronorb_channel::Channel<Body>, Box<[OutboxThread]>),
     ) -> Arc<Self> {
-        let quotas = ClientQuotas::new(&poas.channel.orb(), &options.limits);
+        let orb = poas.channel.orb();
+        let quotas = ClientQuotas::new(&orb, &options.limits);
+        let octets = consumer_quotas(&orb, &options.limits);
+        let consumers = Consumers::new(options.peers, octets, clock.clone());
         Arc::new_cyclic(|this| Self {
             name,
-            // Random, so that it is in no trail of events that did not pass the channel.
-            identifier: RandomState::new().hash_one(0),
             codes: RandomState::new(),
             quotas,
-            calls: PeerCalls::default(),
             made: clock.now(),
             options,
-            admission: admission.map(|it| AdmissionLedger::new(it, &poas.channel.orb())),
+            admission: admission.map(|it| AdmissionLedger::new(it, &orb)),
             clock,
             poas,
             events,
             outboxes,
-            clients: PiMutex::default(),
+            consumers,
+            suppliers: PiMutex::default(),
+            last_number: AtomicU64::new(0),
             fan_outs: FanOuts::default(),
             observers: Observers::default(),
-            links: Gate::new(0),
             life: Gate::new(RUNNING),
             totals: Totals::default(),
             this: this.clone(),
@@ -147,22 +129,15 @@ impl Channel {
         origin: Origin,
         activate: impl FnOnce(u64) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
-        let place = self.quotas.consumers.charge(origin, 1).map_err(exceeded)?;
-        let octets = self.quotas.octets.charge(origin, 0).map_err(exceeded)?;
-        let mut clients = self.clients.lock();
-        let number = clients.next_number()?;
-        let activated = activate(number)?;
-        let record = ConsumerRecord {
-            octets: Arc::new(OctetShare::new(octets, self.options.limits.consumer_octets)),
-            _place: place,
-            made: self.clock.now(),
-            queue: None,
-            fan_out: None,
-            shortfall: String::new(),
-            connection: None,
-        };
-        clients.consumers.insert(number, record);
-        Ok(activated)
+        let number = self.next_number();
+        let proxy = ConsumerProxyState::default();
+        self.consumers
+            .add(number, origin, proxy, || activate(number))
+    }
+
+    /// A number that no client of the channel had before.
+    fn next_number(&self) -> u64 {
+        self.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Makes a record of a supplier and its object.
@@ -172,8 +147,11 @@ impl Channel {
         activate: impl FnOnce(u64, Arc<Supplier>) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
         let place = self.quotas.suppliers.charge(origin, 1).map_err(exceeded)?;
-        let mut clients = self.clients.lock();
-        let number = clients.next_number()?;
+        let mut suppliers = self.suppliers.lock();
+        if suppliers.is_closed {
+            return Err(GONE);
+        }
+        let number = self.next_number();
         let supplier = Arc::new(Supplier::default());
         let activated = activate(number, supplier.clone())?;
         let record = SupplierRecord {
@@ -184,7 +162,7 @@ impl Channel {
             failures: 0,
             is_being_asked: false,
         };
-        clients.suppliers.insert(number, record);
+        suppliers.by_number.insert(number, record);
         Ok(activated)
     }
 
@@ -195,7 +173,7 @@ impl Channel {
             return supplier.count(0, events.len());
         };
         let number = events.len() as u64;
-        if trail.ends_at(self.identifier) {
+        if trail.ends_at(self.consumers.identifier()) {
             self.totals.returned.fetch_add(number, Ordering::Relaxed);
             return;
         }
@@ -231,16 +209,16 @@ impl Channel {
         number: u64,
         suspended: bool,
     ) -> Result<(), SystemException> {
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.get_mut(&number).ok_or(GONE)?;
-        if let Some(connection) = &record.connection {
-            if suspended {
-                connection.subscription.suspend();
-            } else {
-                connection.subscription.resume();
+        self.consumers.with(number, |record| {
+            if let Some(connection) = record.connection() {
+                if suspended {
+                    connection.subscription.suspend();
+                } else {
+                    connection.subscription.resume();
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Ends the proxy of a consumer. No push begins after it has returned.
@@ -248,61 +226,28 @@ impl Channel {
     /// # Errors
     /// `OBJECT_NOT_EXIST` if it has ended before.
     pub(crate) fn end_consumer(&self, number: u64, cause: EndCause) -> Result<(), SystemException> {
-        let mut clients = self.clients.lock();
-        let record = clients.consumers.remove(&number).ok_or(GONE)?;
-        let connection = record.connection;
-        if connection.as_ref().is_some_and(|it| !it.is_gateway) {
+        let connection = self.consumers.remove(number)?.into_connection();
+        if connection.as_ref().is_some_and(|it| !it.service.is_gateway) {
             self.observers.tell(Kind::Consumers);
         }
-        drop(clients);
         self.deactivate(&self.poas.consumers, number);
         if let Some(connection) = connection {
             let consumer = connection.consumer.clone();
-            self.disconnect(connection, cause != EndCause::Request);
+            self.consumers
+                .disconnect(connection, cause != EndCause::Request);
             if cause == EndCause::Overflow {
                 // The thread of a lane does not wait for the consumer.
-                self.call_back(&consumer, || ());
+                self.consumers
+                    .calls()
+                    .post(consumer.origin(), tell_end_of(&consumer));
             } else if cause == EndCause::Request && self.options.disconnect_callbacks {
                 // The client has asked for its end, so it does not matter whether it is reached.
-                let _ = PushConsumer::unchecked_narrow(&consumer.check).disconnect_push_consumer();
+                let reference = PushConsumer::unchecked_narrow(consumer.callback());
+                let _ = reference.disconnect_push_consumer();
             }
         }
         self.tell_end("disconnected an event consumer", number, cause);
         Ok(())
-    }
-
-    /// Tells a consumer its end: by one short call, also if it has not answered yet. Calls `then`
-    /// afterwards, and does not wait.
-    fn call_back(&self, consumer: &Arc<PushTarget>, then: impl FnOnce() + Send + 'static) {
-        let reference = PushConsumer::unchecked_narrow(&consumer.check);
-        self.calls.post(consumer.origin(), move || {
-            // A consumer that is not reached is disconnected all the same.
-            let _ = reference.disconnect_push_consumer();
-            then();
-        });
-    }
-
-    /// Ends the connection of a consumer, and keeps its counts. Events that wait are lost, if the
-    /// consumer `would_take` them.
-    fn disconnect(&self, connection: ConsumerConnection, would_take: bool) {
-        let ConsumerConnection {
-            mut subscription,
-            consumer,
-            ..
-        } = connection;
-        let deadline = Deadline::after(PATIENCE);
-        subscription.end_within(PATIENCE);
-        // What is deferred was pushed before, for the subscription.
-        consumer.gate.close();
-        consumer.gate.wait(deadline);
-        let counts = counts(&subscription, &consumer);
-        consumer.clear();
-        let totals = &self.totals;
-        totals.sets.fetch_add(counts.sets, Ordering::Relaxed);
-        totals.events.fetch_add(counts.events, Ordering::Relaxed);
-        let waiting = if would_take { counts.queued } else { 0 };
-        let lost = counts.lost + waiting;
-        totals.lost.fetch_add(lost, Ordering::Relaxed);
     }
 
     /// Ends the proxy of a supplier.
@@ -310,13 +255,13 @@ impl Channel {
     /// # Errors
     /// `OBJECT_NOT_EXIST` if it has ended before.
     pub(crate) fn end_supplier(&self, number: u64, cause: EndCause) -> Result<(), SystemException> {
-        let mut clients = self.clients.lock();
-        let record = clients.suppliers.remove(&number).ok_or(GONE)?;
+        let mut suppliers = self.suppliers.lock();
+        let record = suppliers.by_number.remove(&number).ok_or(GONE)?;
         let connection = record.connection;
         if connection.as_ref().is_some_and(|it| !it.is_gateway) {
             self.observers.tell(Kind::Suppliers);
         }
-        drop(clients);
+        drop(suppliers);
         self.deactivate(&self.poas.suppliers, number);
         let reference = connection.and_then(|connection| connection.reference);
         if cause == EndCause::Request
@@ -362,13 +307,10 @@ impl Channel {
     /// # Errors
     /// `OBJECT_NOT_EXIST` if the channel was destroyed before.
     pub(crate) fn destroy(&self) -> Result<(), SystemException> {
-        let mut clients = self.clients.lock();
-        if std::mem::replace(&mut clients.is_destroyed, true) {
-            return Err(GONE);
-        }
-        let consumers = std::mem::take(&mut clients.consumers);
-        let suppliers = std::mem::take(&mut clients.suppliers);
-        drop(clients);
+        let consumers = self.consumers.close()?;
+        let mut suppliers = self.suppliers.lock();
+        suppliers.is_closed = true;
+        let suppliers = std::mem::take(&mut suppliers.by_number);
         self.observers.clear();
         for id in [CHANNEL_ID, CONSUMER_ADMIN_ID, SUPPLIER_ADMIN_ID] {
             // One that is not active is what is wanted.
@@ -380,15 +322,14 @@ impl Channel {
         for &number in suppliers.keys() {
             self.deactivate(&self.poas.suppliers, number);
         }
-        // Sent, or dropped with the call, at the end of each.
-        let (ended, ends) = mpsc::channel::<()>();
+        let round = self.consumers.calls().round();
         for record in consumers.into_values() {
-            let Some(connection) = record.connection else {
+            let Some(connection) = record.into_connection() else {
                 continue;
             };
-            let (consumer, ended) = (connection.consumer.clone(), ended.clone());
-            self.disconnect(connection, true);
-            self.call_back(&consumer, move || drop(ended));
+            let consumer = connection.consumer.clone();
+            self.consumers.disconnect(connection, true);
+            round.post(consumer.origin(), tell_end_of(&consumer));
         }
         for record in suppliers.into_values() {
             let origin = record.place.origin();
@@ -396,20 +337,16 @@ impl Channel {
                 .connection
                 .and_then(|connection| connection.reference);
             if let Some(reference) = reference {
-                let ended = ended.clone();
-                self.calls.post(origin, move || {
+                round.post(origin, move || {
                     let _ = reference.disconnect_push_supplier();
-                    drop(ended);
                 });
             }
         }
-        drop(ended);
         // Clients that hang share this time. They are disconnected all the same.
-        let _ = ends.recv_timeout(2 * self.options.peers.check_timeout);
+        round.wait(2 * self.options.peers.check_timeout);
         self.life.set(DESTROYED);
+        self.consumers.stop();
         self.events.close();
-        self.calls.end();
-        self.links.advance();
         tell(Level::Info, "destroyed an event channel", 0, &"");
         Ok(())
     }
@@ -420,71 +357,62 @@ impl Channel {
     pub(crate) fn stop(&self) {
         // A channel that was destroyed stays so.
         let _ = self.life.compare_set(RUNNING, STOPPED);
+        self.consumers.stop();
         self.events.close();
-        self.calls.end();
         self.observers.clear();
-        self.links.advance();
     }
 }
 
-impl ConsumerOwner for Channel {
-    fn evict_consumer(&self, number: u64, cause: SystemException) {
+impl ConsumerService for Channel {
+    type Face = PushFace;
+    type Proxy = ConsumerProxyState;
+    type Connection = ConsumerConnection;
+
+    fn consumers(&self) -> &Consumers<Self> {
+        &self.consumers
+    }
+
+    fn evict_consumer(&self, number: u64, cause: EndCause) {
         // Another thread may have ended it.
-        let _ = self.end_consumer(number, EndCause::Failure(cause));
-    }
-
-    fn drop_consumer(&self, number: u64) {
-        // At the end of the channel its consumers are told otherwise.
-        if self.life.get() == RUNNING {
-            let _ = self.end_consumer(number, EndCause::Overflow);
-        }
-    }
-
-    fn reach_consumers(&self) {
-        self.links.advance();
+        let _ = self.end_consumer(number, cause);
     }
 }
 
-impl Clients {
-    fn next_number(&mut self) -> Result<u64, SystemException> {
-        if self.is_destroyed {
-            return Err(GONE);
-        }
-        self.last_number += 1;
-        Ok(self.last_number)
-    }
-
-    /// The sources and types of a kind of clients that observers are told.
-    fn leaves(&self, kind: Kind) -> Vec<Leaves> {
-        match kind {
-            Kind::Consumers => {
-                let connections = self
-                    .consumers
-                    .values()
-                    .filter_map(|it| it.connection.as_ref());
-                let observed = connections.filter(|connection| !connection.is_gateway);
-                observed
-                    .map(|connection| connection.leaves.clone())
-                    .collect()
-            }
-            Kind::Suppliers => {
-                let observed = self.suppliers.values().filter(|record| {
-                    let connection = record.connection.as_ref();
-                    connection.is_some_and(|connection| !connection.is_gateway)
-                });
-                observed
-                    .filter_map(|record| record.supplier.publications())
-                    .collect()
-            }
-        }
+impl Suppliers {
+    /// The sources and types that observers are told.
+    fn leaves(&self) -> Vec<Leaves> {
+        let observed = self.by_number.values().filter(|record| {
+            let connection = record.connection.as_ref();
+            connection.is_some_and(|connection| !connection.is_gateway)
+        });
+        observed
+            .filter_map(|record| record.supplier.publications())
+            .collect()
     }
 }
 
 impl ObservedClients for Channel {
     fn leaves(&self, kind: Kind) -> Leaves {
         // Sorted without the lock.
-        let leaves = self.clients.lock().leaves(kind);
+        let mut leaves = Vec::new();
+        match kind {
+            Kind::Consumers => self.consumers.visit(0, usize::MAX, |_, record| {
+                let connection = record.connection().map(|connection| &connection.service);
+                let observed = connection.filter(|connection| !connection.is_gateway);
+                leaves.extend(observed.map(|connection| connection.leaves.clone()));
+            }),
+            Kind::Suppliers => leaves = self.suppliers.lock().leaves(),
+        }
         merged(leaves.iter().flat_map(|leaves| leaves.iter().copied()))
+    }
+}
+
+/// Returns the short call by which a consumer is told its end, also if it has not answered yet.
+fn tell_end_of(consumer: &PushTarget) -> impl FnOnce() + Send + 'static {
+    let reference = PushConsumer::unchecked_narrow(consumer.callback());
+    move || {
+        // A consumer that is not reached is disconnected all the same.
+        let _ = reference.disconnect_push_consumer();
     }
 }
 
@@ -520,10 +448,6 @@ pub(crate) fn tell(level: Level, cause: &'static str, number: u64, detail: &dyn 
         limit: Limit::PEER,
     });
 }
-
-/// The longest time that a disconnection waits for pushes in progress: a consumer may call another
-/// process that disconnects it, and wait for the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The system exception of an operation of the POA.
 pub(crate) fn no_resources<E>(_: E) -> SystemException {

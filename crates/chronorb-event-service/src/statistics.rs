@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use chronorb::monitor::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 use chronorb::{SystemException, SystemExceptionKind};
 
-use crate::consumer::counts;
 use crate::idl::chronorb_events::{
     ChannelStatisticsBuf, ConsumerStatisticsBuf, MonitoredChannel, SupplierStatistics,
 };
@@ -66,52 +65,44 @@ impl StatisticsPage {
 impl Channel {
     /// Returns the state of the channel and of some of its clients.
     pub(crate) fn statistics(&self, page: StatisticsPage) -> ChannelStatisticsBuf {
-        let clients = self.clients.lock();
+        let counts = self.consumers.counts();
         let mut statistics = ChannelStatisticsBuf {
             age: (self.clock.now() - self.made) / 100,
             received: self.totals.received.load(Ordering::Relaxed),
-            sets: self.totals.sets.load(Ordering::Relaxed),
-            delivered: self.totals.events.load(Ordering::Relaxed),
-            lost: self.totals.lost.load(Ordering::Relaxed),
+            sets: counts.sets,
+            delivered: counts.events,
+            lost: counts.lost + self.totals.lost.load(Ordering::Relaxed),
             evicted: self.totals.evicted.load(Ordering::Relaxed),
             returned: self.totals.returned.load(Ordering::Relaxed),
             observers: self.observers.len() as u32,
             consumers: Vec::new(),
             suppliers: Vec::new(),
         };
-        for record in clients.consumers.values() {
-            if let Some(connection) = &record.connection {
-                let counts = counts(&connection.subscription, &connection.consumer);
-                statistics.sets += counts.sets;
-                statistics.delivered += counts.events;
-                statistics.lost += counts.lost;
-            }
-        }
-        let consumers = clients.consumers.range(page.consumer.saturating_add(1)..);
-        for (&number, record) in consumers.take(page.most) {
-            let mut consumer = ConsumerStatisticsBuf {
-                number,
-                ..ConsumerStatisticsBuf::default()
-            };
-            if let Some(connection) = &record.connection {
-                let counts = counts(&connection.subscription, &connection.consumer);
-                let remote = &connection.consumer;
-                let error = *remote.last_error.lock();
-                consumer.has_answered = remote.has_answered();
-                consumer.subscription = connection.filter.clone();
-                consumer.is_suspended = connection.subscription.status().is_suspended;
-                consumer.is_gateway = connection.is_gateway;
-                consumer.sets = counts.sets;
-                consumer.events = counts.events;
-                consumer.lost = counts.lost;
-                consumer.queued = u32::try_from(counts.queued).unwrap_or(u32::MAX);
-                consumer.pauses = counts.pauses;
-                consumer.failures = remote.failures.load(Ordering::Relaxed);
-                consumer.last_error = error.map(|it| it.to_string()).unwrap_or_default();
-            }
-            statistics.consumers.push(consumer);
-        }
-        let suppliers = clients.suppliers.range(page.supplier.saturating_add(1)..);
+        self.consumers
+            .visit(page.consumer, page.most, |number, record| {
+                let mut consumer = ConsumerStatisticsBuf {
+                    number,
+                    ..ConsumerStatisticsBuf::default()
+                };
+                if let Some(connection) = record.connection() {
+                    let state = connection.state();
+                    consumer.has_answered = state.has_answered;
+                    consumer.subscription = connection.service.filter.clone();
+                    consumer.is_suspended = state.is_suspended;
+                    consumer.is_gateway = connection.service.is_gateway;
+                    consumer.sets = state.counts.sets;
+                    consumer.events = state.counts.events;
+                    consumer.lost = state.counts.lost;
+                    consumer.queued = u32::try_from(state.counts.waiting).unwrap_or(u32::MAX);
+                    consumer.pauses = state.counts.pauses;
+                    consumer.failures = state.failures;
+                    let error = state.last_error.map(|it| it.to_string());
+                    consumer.last_error = error.unwrap_or_default();
+                }
+                statistics.consumers.push(consumer);
+            });
+        let suppliers = self.suppliers.lock();
+        let suppliers = suppliers.by_number.range(page.supplier.saturating_add(1)..);
         for (&number, record) in suppliers.take(page.most) {
             let connection = record.connection.as_ref();
             statistics.suppliers.push(SupplierStatistics {

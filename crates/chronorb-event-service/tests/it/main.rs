@@ -12,6 +12,8 @@ mod observers;
 mod outboxes;
 mod overload;
 mod peers;
+#[path = "../../../chronorb-consumers/tests/it/raw.rs"]
+mod raw;
 mod rings;
 mod scripts;
 mod statistics;

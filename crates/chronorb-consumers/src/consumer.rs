@@ -1,6 +1,7 @@
 //! A consumer that is reached by its reference.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -14,13 +15,13 @@ use chronorb_events::Event;
 use chronorb_giop::contexts::EVENT_CHANNELS;
 use chronorb_rt::PiMutex;
 
-use super::link::{Link, Passage, Share, Way};
-use super::share::OctetShare;
-use super::trail::Trail;
-use crate::options::PeerPolicy;
+use crate::link::{Link, Passage, Share, Way};
+use crate::policy::PeerPolicy;
+use crate::share::OctetShare;
+use crate::trail::Trail;
 
 /// The interface by which a service sends events to one consumer.
-pub(crate) trait Face: Send + Sync + 'static {
+pub trait Face: Send + Sync + 'static {
     /// The body of an event.
     type Body: Body;
 
@@ -51,48 +52,59 @@ pub(crate) trait Face: Send + Sync + 'static {
     fn target(&self) -> Option<Object>;
 }
 
-/// The owner of consumers, which disconnects them.
+/// The owner of consumers.
 pub(crate) trait ConsumerOwner: Send + Sync {
-    /// Disconnects a consumer because of this exception.
-    fn evict_consumer(&self, number: u64, cause: SystemException);
+    /// Has a consumer disconnected that has failed with this exception, if it
+    /// [is given up](RemoteConsumer::is_given_up) and still has its place. Does not wait for that.
+    fn give_up(self: Arc<Self>, number: u64, cause: SystemException);
 
     /// Disconnects a consumer whose queue has overflowed.
-    fn drop_consumer(&self, number: u64);
+    fn overflowed(&self, number: u64);
 
     /// Has the consumers called whose events are held.
     fn reach_consumers(&self);
 }
 
 /// The outboxes of a lane.
-#[derive(Clone)]
-pub(crate) struct OutboxSource {
-    pub(crate) thread: OutboxThread,
-    pub(crate) limits: OutboxLimits,
+#[derive(Clone, Debug)]
+pub struct OutboxSource {
+    /// The thread that sends.
+    pub thread: OutboxThread,
+    /// The bounds of an outbox, with the queue before it.
+    pub limits: OutboxLimits,
 }
 
 /// The settings of a consumer that its service knows.
-pub(crate) struct PeerSettings {
+#[derive(Debug, Default)]
+pub struct ConsumerSettings {
+    /// The outboxes of its lane. Without them a push is a call.
+    pub outboxes: Option<OutboxSource>,
+    /// Whether the consumer has stated its queue: then events wait there, and not here, until it
+    /// first answers.
+    pub has_queue: bool,
+    /// Whether the consumer is told its losses.
+    pub tells_losses: bool,
+}
+
+/// The place of a consumer in its registry.
+pub(crate) struct ConsumerSite {
     pub(crate) number: u64,
-    pub(crate) origin: Origin,
     /// The identifier of the channel.
     pub(crate) channel: u64,
-    pub(crate) outboxes: Option<OutboxSource>,
-    /// Whether the consumer has stated its queue.
-    pub(crate) has_queue: bool,
-    pub(crate) tells_losses: bool,
+    pub(crate) peers: PeerPolicy,
     pub(crate) octets: Arc<OctetShare>,
     pub(crate) owner: Weak<dyn ConsumerOwner>,
 }
 
 /// A consumer that is reached by its reference.
-pub(crate) struct RemoteConsumer<F: Face> {
-    settings: PeerSettings,
-    pub(crate) face: F,
+pub struct RemoteConsumer<F: Face> {
+    site: ConsumerSite,
+    settings: ConsumerSettings,
+    face: F,
     /// The reference with the time limit of a push.
     reference: Object,
     /// The reference with the time limit of checks and callbacks.
-    pub(crate) check: Object,
-    peers: PeerPolicy,
+    check: Object,
     /// Whether it is an object of this process, and none of a channel.
     is_local: bool,
     /// The way of events that passed no other channel, and of all others to what is no channel.
@@ -106,26 +118,28 @@ pub(crate) struct RemoteConsumer<F: Face> {
     has_answered: AtomicBool,
     /// Whether a thread has, or is to get, the task of calling it.
     is_being_called: AtomicBool,
+    /// Whether it has failed too often, or has lost its place to another.
+    is_given_up: AtomicBool,
     /// Closed at the end, for events that were deferred.
-    pub(crate) gate: PushGate,
+    gate: PushGate,
     /// Lets the lane serve the consumer again. Set once it has subscribed.
     waker: OnceLock<Waker<F::Body>>,
     /// The failures since the consumer answered.
-    pub(crate) failures: AtomicU32,
+    failures: AtomicU32,
     /// Events of pushes that failed.
-    pub(crate) lost: AtomicU64,
+    lost: AtomicU64,
     /// Losses that the consumer is still to be told.
     untold: AtomicU64,
-    pub(crate) last_error: PiMutex<Option<SystemException>>,
+    last_error: PiMutex<Option<SystemException>>,
 }
 
 /// The requests that are given to a connection before it has room.
-pub(crate) fn requests_ahead(limits: OutboxLimits) -> usize {
+pub fn requests_ahead(limits: OutboxLimits) -> usize {
     limits.requests.div_ceil(2).clamp(1, 8)
 }
 
 /// The wait of a push to several consumers for those that take nothing.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum PushWait {
     /// The thread pushes for a lane, where each consumer may make it wait.
     OfLane,
@@ -141,16 +155,18 @@ thread_local! {
 
 /// The push of a supplier to any number of consumers. It waits for one consumer at most that takes
 /// nothing.
-pub(crate) struct SupplierPush(PushWait);
+#[derive(Debug)]
+#[must_use = "dropping it ends the push"]
+pub struct SupplierPush(PushWait);
 
 /// Begins the push of a supplier on the calling thread.
 #[inline]
-pub(crate) fn begin_push() -> SupplierPush {
+pub fn begin_push() -> SupplierPush {
     SupplierPush(PUSH_WAIT.replace(PushWait::None))
 }
 
 /// Whether the present push has waited for as long as it may.
-pub(crate) fn has_waited() -> bool {
+pub fn has_waited() -> bool {
     PUSH_WAIT.get() == PushWait::Over
 }
 
@@ -161,21 +177,32 @@ impl Drop for SupplierPush {
     }
 }
 
+impl<F: Face> fmt::Debug for RemoteConsumer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteConsumer")
+            .field("number", &self.site.number)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<F: Face> RemoteConsumer<F> {
     /// A consumer with the time limits of the policy. One of this process is called at once, unless
     /// it is to have an outbox; the events of others are held until they have
     /// [answered](Self::reach).
+    ///
+    /// # Errors
+    /// `INV_POLICY` for a reference whose policies contradict each other.
     pub(crate) fn new(
         reference: &Object,
         face: F,
-        peers: &PeerPolicy,
-        settings: PeerSettings,
+        settings: ConsumerSettings,
+        site: ConsumerSite,
     ) -> Result<Arc<Self>, SystemException> {
         let limits = [
-            ClientPolicy::RelativeRoundtripTimeout(peers.push_timeout),
-            ClientPolicy::ConnectTimeout(peers.push_timeout),
+            ClientPolicy::RelativeRoundtripTimeout(site.peers.push_timeout),
+            ClientPolicy::ConnectTimeout(site.peers.push_timeout),
         ];
-        let check = reference.with_timeout(peers.check_timeout);
+        let check = reference.with_timeout(site.peers.check_timeout);
         let reference = reference.with_policy_overrides(&limits, SetOverride::Add)?;
         // The events of another channel of this process need a message for their trail.
         let is_here = |it: &Object| it.is_local() && !it.is_a(F::CHANNEL).unwrap_or(true);
@@ -187,11 +214,11 @@ impl<F: Face> RemoteConsumer<F> {
         };
         let own_is_held = own.is_held();
         Ok(Arc::new(Self {
+            site,
             settings,
             face,
             reference,
             check,
-            peers: *peers,
             is_local,
             own,
             others: PiMutex::default(),
@@ -199,6 +226,7 @@ impl<F: Face> RemoteConsumer<F> {
             is_channel: AtomicBool::new(false),
             has_answered: AtomicBool::new(!own_is_held),
             is_being_called: AtomicBool::new(false),
+            is_given_up: AtomicBool::new(false),
             gate: PushGate::default(),
             waker: OnceLock::new(),
             failures: AtomicU32::new(0),
@@ -208,16 +236,28 @@ impl<F: Face> RemoteConsumer<F> {
         }))
     }
 
-    pub(crate) fn number(&self) -> u64 {
-        self.settings.number
+    /// The origin of its client.
+    pub fn origin(&self) -> Origin {
+        self.site.octets.origin()
     }
 
-    pub(crate) fn origin(&self) -> Origin {
-        self.settings.origin
+    /// The interface by which it takes events.
+    pub fn face(&self) -> &F {
+        &self.face
+    }
+
+    /// The reference with the time limit of checks and callbacks.
+    pub fn callback(&self) -> &Object {
+        &self.check
+    }
+
+    /// The gate that is closed at its end, for events that were deferred.
+    pub fn gate(&self) -> &PushGate {
+        &self.gate
     }
 
     /// Whether it has answered since it connected, and got what was held.
-    pub(crate) fn has_answered(&self) -> bool {
+    pub fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Acquire)
     }
 
@@ -238,11 +278,32 @@ impl<F: Face> RemoteConsumer<F> {
         *self.last_error.lock() = Some(cause);
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
         let is_gone = cause.kind == SystemExceptionKind::ObjectNotExist;
-        if (is_gone || failures >= self.peers.failures.max(1))
-            && let Some(owner) = self.settings.owner.upgrade()
+        if (is_gone || failures >= self.site.peers.failures.max(1))
+            && !self.is_given_up.swap(true, Ordering::AcqRel)
+            && let Some(owner) = self.site.owner.upgrade()
         {
-            owner.evict_consumer(self.number(), cause);
+            owner.give_up(self.site.number, cause);
         }
+    }
+
+    /// Whether it has failed too often, and is to be disconnected.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Acquire)
+    }
+
+    /// The failures since it answered.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The events of pushes that failed.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The exception of the last failure.
+    pub(crate) fn last_error(&self) -> Option<SystemException> {
+        *self.last_error.lock()
     }
 
     /// Forgets the failures of a consumer that has answered.
@@ -263,7 +324,7 @@ impl<F: Face> RemoteConsumer<F> {
     /// Whether its connection has taken nothing for the time of a push.
     pub(crate) fn is_stalled(&self) -> bool {
         let stalled = self.own.outbox().and_then(|outbox| outbox.status().stalled);
-        stalled.is_some_and(|stalled| stalled >= self.peers.push_timeout)
+        stalled.is_some_and(|stalled| stalled >= self.site.peers.push_timeout)
     }
 
     /// Whether it is to answer before it gets further events.
@@ -271,10 +332,10 @@ impl<F: Face> RemoteConsumer<F> {
         self.own.is_held() || self.others.lock().iter().any(|link| link.is_held())
     }
 
-    /// Begins a call of the consumer, unless there is one. It ends with
+    /// Begins a call of the consumer, unless there is one or it is given up. It ends with
     /// [`end_call`](Self::end_call).
     pub(crate) fn begin_call(&self) -> bool {
-        !self.is_being_called.swap(true, Ordering::AcqRel)
+        !self.is_given_up() && !self.is_being_called.swap(true, Ordering::AcqRel)
     }
 
     pub(crate) fn end_call(&self) {
@@ -319,7 +380,7 @@ impl<F: Face> RemoteConsumer<F> {
     /// The exception of a consumer that does not exist, or of which no answer came.
     pub(crate) fn ask(&self) -> Result<bool, SystemException> {
         let target = self.face.target();
-        let target = target.map(|it| ask::<F>(&it.with_timeout(self.peers.check_timeout)));
+        let target = target.map(|it| ask::<F>(&it.with_timeout(self.site.peers.check_timeout)));
         Ok(ask::<F>(&self.check)? | target.transpose()?.unwrap_or(false))
     }
 
@@ -327,7 +388,7 @@ impl<F: Face> RemoteConsumer<F> {
     fn open(self: &Arc<Self>, link: &Link<F::Body>) -> Result<Way, SystemException> {
         let with_trail = |object: &Object| {
             if self.is_channel.load(Ordering::Acquire) {
-                let trail = link.trail.encode_with(self.settings.channel);
+                let trail = link.trail.encode_with(self.site.channel);
                 let object = object.with_collocation(Collocation::Off);
                 object.with_service_context(EVENT_CHANNELS, &trail)
             } else {
@@ -381,7 +442,7 @@ impl<F: Face> RemoteConsumer<F> {
 
     fn share(&self) -> Share<'_, F::Body> {
         Share {
-            octets: &self.settings.octets,
+            octets: &self.site.octets,
             size: F::octets,
         }
     }
@@ -409,7 +470,7 @@ impl<F: Face> RemoteConsumer<F> {
 
     /// Waits until an outbox has room, at most for the time of a push.
     fn wait_for_room(&self, outbox: &Outbox) -> Result<(), SystemException> {
-        if outbox.status().waiting == 0 || outbox.flush(self.peers.push_timeout)? {
+        if outbox.status().waiting == 0 || outbox.flush(self.site.peers.push_timeout)? {
             return Ok(());
         }
         Err(STALLED)
@@ -502,7 +563,7 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     fn ask_to_reach(&self) {
-        if let Some(owner) = self.settings.owner.upgrade() {
+        if let Some(owner) = self.site.owner.upgrade() {
             owner.reach_consumers();
         }
     }
@@ -528,7 +589,7 @@ impl<F: Face> RemoteConsumer<F> {
 
     /// Charges the client with the octets that wait in an outbox. Returns whether they are granted.
     fn charge_outbox(&self, outbox: &Outbox) -> bool {
-        let octets = &self.settings.octets;
+        let octets = &self.site.octets;
         let mut charged = self.in_outbox.lock();
         let waiting = outbox.status().octets;
         let is_granted = waiting <= *charged || octets.take(waiting - *charged);
@@ -548,7 +609,7 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     /// Pushes a set at once, or holds it.
-    pub(crate) fn push(&self, set: &[Event<F::Body>]) {
+    pub fn push(&self, set: &[Event<F::Body>]) {
         self.tell_losses();
         if let Err(cause) = self.send(set) {
             self.push_failed(set.len() as u64, cause);
@@ -556,7 +617,7 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     /// Counts events of a push that failed.
-    pub(crate) fn push_failed(&self, events: u64, cause: SystemException) {
+    fn push_failed(&self, events: u64, cause: SystemException) {
         self.lose(events);
         if cause != NO_ROOM {
             self.failed(cause);
@@ -564,23 +625,23 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     /// Holds a deferred set, because the push has waited for another consumer.
-    pub(crate) fn hold_deferred(&self, set: &[Event<F::Body>]) {
+    pub fn hold_deferred(&self, set: &[Event<F::Body>]) {
         self.hold(&self.own, set);
     }
 
     /// Counts events of a deferred push that failed, after which the consumer is to answer first.
-    pub(crate) fn deferred_failed(&self, events: u64, cause: SystemException) {
+    pub fn deferred_failed(&self, events: u64, cause: SystemException) {
         let outcome = self.call_failed(&self.own, &[], cause);
         self.push_failed(events, outcome.err().unwrap_or(NO_ROOM));
     }
 
     /// Whether events may be deferred to share a message: they are sent by calls.
-    pub(crate) fn takes_calls(&self) -> bool {
+    pub fn takes_calls(&self) -> bool {
         matches!(self.own.way(), Some(Way::Calls(_)))
     }
 
     /// Whether it takes an event now.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         match (self.own.way(), &self.settings.outboxes) {
             (Some(Way::Outbox(outbox)), Some(outboxes)) => {
                 // What is not granted has to leave first.
@@ -598,27 +659,27 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     /// Whether the consumer is to be told losses with its next event.
-    pub(crate) fn has_losses(&self) -> bool {
+    pub fn has_losses(&self) -> bool {
         self.untold.load(Ordering::Relaxed) > 0
     }
 
     /// Tells the consumer that events were lost before the next one.
-    pub(crate) fn tell_lost(&self, events: u64) {
+    pub fn tell_lost(&self, events: u64) {
         self.untold.fetch_add(events, Ordering::Relaxed);
         self.tell_losses();
     }
 
-    /// Disconnects it because its queue has overflowed.
-    pub(crate) fn overflowed(&self) {
-        if let Some(owner) = self.settings.owner.upgrade() {
-            owner.drop_consumer(self.number());
+    /// Has its owner disconnect it because its queue has overflowed.
+    pub fn overflowed(&self) {
+        if let Some(owner) = self.site.owner.upgrade() {
+            owner.overflowed(self.site.number);
         }
     }
 
     /// Drops what is held, at the end.
     pub(crate) fn clear(&self) {
         let in_outbox = std::mem::take(&mut *self.in_outbox.lock());
-        self.settings.octets.give_back(in_outbox);
+        self.site.octets.give_back(in_outbox);
         self.own.end(&self.share());
         for link in &*self.others.lock() {
             link.end(&self.share());
@@ -628,6 +689,7 @@ impl<F: Face> RemoteConsumer<F> {
     /// Takes over what is held for the consumer whose place this one takes. Returns the number of
     /// events that are lost with it.
     pub(crate) fn succeed(&self, before: &Self) -> u64 {
+        before.is_given_up.store(true, Ordering::Release);
         let in_outbox = before
             .own
             .outbox()
@@ -637,7 +699,7 @@ impl<F: Face> RemoteConsumer<F> {
         for set in held {
             self.push(&set);
         }
-        before.lost.load(Ordering::Relaxed) + in_outbox as u64
+        before.lost() + in_outbox as u64
     }
 
     /// Whether it is reached by this reference.

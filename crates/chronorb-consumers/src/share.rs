@@ -7,7 +7,7 @@ use chronorb_rt::PiMutex;
 /// The octets that wait for one consumer. They count for the consumer, for its origin, and for all
 /// consumers of the service.
 #[derive(Debug)]
-pub(crate) struct OctetShare {
+pub struct OctetShare {
     charge: PiMutex<Charge>,
     /// The most of the consumer.
     most: u64,
@@ -23,7 +23,7 @@ impl OctetShare {
     }
 
     /// The origin of the consumer.
-    pub(crate) fn origin(&self) -> Origin {
+    pub fn origin(&self) -> Origin {
         self.charge.lock().origin()
     }
 }

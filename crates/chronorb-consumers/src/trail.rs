@@ -8,19 +8,19 @@ use chronorb_giop::contexts::EVENT_CHANNELS;
 /// The identifiers of the channels that an event passed before this one, in their order. Most
 /// events come from their supplier, and have an empty one.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Trail(Option<Arc<[u64]>>);
+pub struct Trail(Option<Arc<[u64]>>);
 
 impl Trail {
     /// The trail of an event of a supplier.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(None)
     }
 
     /// Returns the trail of the events of a push.
     ///
     /// # Errors
-    /// `BAD_PARAM` if the context is malformed, or names more than [`MOST`] channels.
-    pub(crate) fn from_call(call: &Call<'_>) -> Result<Self, SystemException> {
+    /// `BAD_PARAM` if the context is malformed, or names more than 64 channels.
+    pub fn from_call(call: &Call<'_>) -> Result<Self, SystemException> {
         match call.service_context(EVENT_CHANNELS) {
             Some(data) => Self::decode(data).ok_or(MALFORMED),
             None => Ok(Self::new()),
@@ -71,7 +71,7 @@ impl Trail {
     }
 
     /// Whether the event passed this channel before, or too many others.
-    pub(crate) fn ends_at(&self, channel: u64) -> bool {
+    pub fn ends_at(&self, channel: u64) -> bool {
         let passed = self.0.as_deref().unwrap_or_default();
         passed.len() >= MOST || passed.contains(&channel)
     }

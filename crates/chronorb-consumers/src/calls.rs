@@ -1,21 +1,22 @@
 //! Threads for calls to peers that may not answer.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use chronorb::quota::Origin;
 use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 
-/// The threads that call peers, at most [`THREADS`] at a time. The calls of one origin have at most
-/// half of them, and origins take turns, so peers that do not answer delay those of their own
+/// The threads that call peers, at most 16 at a time. The calls of one origin have at most half of
+/// them, and origins take turns, so peers that do not answer delay those of their own
 /// origin.
 ///
 /// Threads are started when they are needed, and end after a while without work. A handle; clones
 /// have the same threads.
 #[derive(Clone, Default)]
-pub(crate) struct PeerCalls(Arc<CallPool>);
+pub struct PeerCalls(Arc<CallPool>);
 
 #[derive(Default)]
 struct CallPool {
@@ -40,7 +41,7 @@ impl PeerCalls {
     /// Has a thread do work that calls a peer of this origin.
     ///
     /// Without a thread the work waits until one can be started for later work.
-    pub(crate) fn post(&self, origin: Origin, work: impl FnOnce() + Send + 'static) {
+    pub fn post(&self, origin: Origin, work: impl FnOnce() + Send + 'static) {
         let mut state = self.0.state.lock();
         if state.is_over {
             return;
@@ -66,14 +67,64 @@ impl PeerCalls {
         }
     }
 
+    /// Begins a number of calls that are awaited together.
+    pub fn round(&self) -> CallRound<'_> {
+        let (ended, ends) = mpsc::channel();
+        CallRound {
+            calls: self,
+            ended,
+            ends,
+        }
+    }
+
     /// Drops what waits, and ends the threads after the calls in progress.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let mut state = self.0.state.lock();
         state.is_over = true;
         let dropped = std::mem::take(&mut state.waiting);
         drop(state);
         drop(dropped);
         self.0.wake.advance();
+    }
+}
+
+impl fmt::Debug for PeerCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PeerCalls").finish_non_exhaustive()
+    }
+}
+
+/// Calls that are awaited together.
+#[derive(Debug)]
+pub struct CallRound<'c> {
+    calls: &'c PeerCalls,
+    /// Dropped with the call, at the end of each. Nothing is ever sent.
+    ended: mpsc::Sender<()>,
+    ends: mpsc::Receiver<()>,
+}
+
+impl CallRound<'_> {
+    /// Has a thread do work that calls a peer of this origin.
+    pub fn post(&self, origin: Origin, work: impl FnOnce() + Send + 'static) {
+        let ended = self.ended.clone();
+        self.calls.post(origin, move || {
+            work();
+            drop(ended);
+        });
+    }
+
+    /// Waits for the ends of the calls, at most for `limit`, and not after the end of the threads.
+    pub fn wait(self, limit: Duration) {
+        let Self { calls, ended, ends } = self;
+        drop(ended);
+        let until = Instant::now() + limit;
+        while !calls.0.state.lock().is_over {
+            let left = until.saturating_duration_since(Instant::now());
+            match ends.recv_timeout(left.min(LOOK)) {
+                Err(mpsc::RecvTimeoutError::Timeout) if left > LOOK => {}
+                _ => return,
+            }
+        }
     }
 }
 
@@ -126,6 +177,8 @@ impl CallPool {
 
 /// The most threads.
 const THREADS: usize = 16;
+/// The time between two looks at the end of the threads while calls are awaited.
+const LOOK: Duration = Duration::from_millis(100);
 /// The time after which a thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
 

@@ -9,12 +9,12 @@ use chronorb_channel::Allowance;
 use chronorb_events::Event;
 use chronorb_rt::PiMutex;
 
-use super::share::OctetShare;
-use super::trail::Trail;
+use crate::share::OctetShare;
+use crate::trail::Trail;
 
 /// The way by which the events of one trail leave the service.
-pub(super) struct Link<B> {
-    pub(super) trail: Trail,
+pub(crate) struct Link<B> {
+    pub(crate) trail: Trail,
     state: PiMutex<LinkState<B>>,
     /// Locked while what was held is sent.
     settling: PiMutex<()>,
@@ -30,7 +30,7 @@ enum LinkState<B> {
 
 /// An open way to a consumer.
 #[derive(Clone)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// By calls of this reference.
     Calls(Object),
     Outbox(Arc<Outbox>),
@@ -53,7 +53,7 @@ impl<B> Default for HeldSets<B> {
 }
 
 /// The next step with a set.
-pub(super) enum Passage {
+pub(crate) enum Passage {
     /// The set is to be sent.
     Send(Way),
     /// The set is held, and this number of events was lost.
@@ -62,7 +62,7 @@ pub(super) enum Passage {
 
 impl<B: Clone> Link<B> {
     /// A link that holds its events.
-    pub(super) fn held(trail: Trail) -> Self {
+    pub(crate) fn held(trail: Trail) -> Self {
         Self {
             trail,
             state: PiMutex::new(LinkState::Held(HeldSets::default())),
@@ -70,7 +70,7 @@ impl<B: Clone> Link<B> {
         }
     }
 
-    pub(super) fn open(way: Way) -> Self {
+    pub(crate) fn open(way: Way) -> Self {
         Self {
             trail: Trail::default(),
             state: PiMutex::new(LinkState::Open(way)),
@@ -78,27 +78,27 @@ impl<B: Clone> Link<B> {
         }
     }
 
-    pub(super) fn way(&self) -> Option<Way> {
+    pub(crate) fn way(&self) -> Option<Way> {
         match &*self.state.lock() {
             LinkState::Open(way) => Some(way.clone()),
             LinkState::Held(_) | LinkState::Ended => None,
         }
     }
 
-    pub(super) fn outbox(&self) -> Option<Arc<Outbox>> {
+    pub(crate) fn outbox(&self) -> Option<Arc<Outbox>> {
         match &*self.state.lock() {
             LinkState::Open(Way::Outbox(outbox)) => Some(outbox.clone()),
             _ => None,
         }
     }
 
-    pub(super) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         matches!(*self.state.lock(), LinkState::Held(_))
     }
 
     /// Returns the way of a set, or holds it. A supplier that `may_wait` does so while what was
     /// held before is sent.
-    pub(super) fn pass(&self, set: &[Event<B>], share: &Share<'_, B>, may_wait: bool) -> Passage {
+    pub(crate) fn pass(&self, set: &[Event<B>], share: &Share<'_, B>, may_wait: bool) -> Passage {
         let mut state = self.state.lock();
         match &mut *state {
             LinkState::Open(way) => Passage::Send(way.clone()),
@@ -116,7 +116,7 @@ impl<B: Clone> Link<B> {
     }
 
     /// Holds events from now on, the set before others.
-    pub(super) fn hold(&self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {
+    pub(crate) fn hold(&self, set: &[Event<B>], share: &Share<'_, B>) -> u64 {
         let mut state = self.state.lock();
         if let LinkState::Open(_) = &*state {
             *state = LinkState::Held(HeldSets::default());
@@ -128,7 +128,7 @@ impl<B: Clone> Link<B> {
     }
 
     /// Holds events from now on, if this outbox is the present one. Returns whether it is.
-    pub(super) fn hold_after(&self, outbox: &Arc<Outbox>) -> bool {
+    pub(crate) fn hold_after(&self, outbox: &Arc<Outbox>) -> bool {
         let mut state = self.state.lock();
         let present = match &*state {
             LinkState::Open(Way::Outbox(present)) => Some(present),
@@ -143,7 +143,7 @@ impl<B: Clone> Link<B> {
 
     /// Sends what is held by a way, and opens it. `send` returns whether the way is still good;
     /// otherwise the rest is held.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &self,
         way: Way,
         share: &Share<'_, B>,
@@ -171,7 +171,7 @@ impl<B: Clone> Link<B> {
     }
 
     /// The number of events that are held.
-    pub(super) fn held_events(&self) -> usize {
+    pub(crate) fn held_events(&self) -> usize {
         match &*self.state.lock() {
             LinkState::Held(held) => held.sets.iter().map(|set| set.len()).sum(),
             LinkState::Open(_) | LinkState::Ended => 0,
@@ -179,7 +179,7 @@ impl<B: Clone> Link<B> {
     }
 
     /// Ends the link. Returns the sets that were held, whose octets are given back.
-    pub(super) fn end(&self, share: &Share<'_, B>) -> VecDeque<Box<[Event<B>]>> {
+    pub(crate) fn end(&self, share: &Share<'_, B>) -> VecDeque<Box<[Event<B>]>> {
         match std::mem::replace(&mut *self.state.lock(), LinkState::Ended) {
             LinkState::Held(held) => {
                 let octets = held.sets.iter().map(|set| share.octets_of(set)).sum();
@@ -192,10 +192,10 @@ impl<B: Clone> Link<B> {
 }
 
 /// The octets that the events of a consumer use.
-pub(super) struct Share<'s, B> {
-    pub(super) octets: &'s OctetShare,
+pub(crate) struct Share<'s, B> {
+    pub(crate) octets: &'s OctetShare,
     /// The octets of a body.
-    pub(super) size: fn(&B) -> usize,
+    pub(crate) size: fn(&B) -> usize,
 }
 
 impl<B> Share<'_, B> {
