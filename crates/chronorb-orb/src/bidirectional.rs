@@ -112,6 +112,9 @@ pub(crate) trait LaneConnection: Send + Sync {
     /// and the connection has not ended.
     fn attach(&self, receiver: Arc<dyn ReplyReceiver>) -> bool;
 
+    /// Whether this is its transport.
+    fn has_transport(&self, transport: &dyn Connection) -> bool;
+
     /// Whether it is the same connection as another one.
     fn is(&self, other: &dyn LaneConnection) -> bool {
         self.identity() == other.identity()
@@ -214,6 +217,22 @@ impl BidirectionalState {
         let present = || paths.proved.get(point).into_iter().flatten().filter(fits);
         let in_use = present().find(|path| path.receiver().is_some());
         in_use.or_else(|| present().next_back()).cloned()
+    }
+}
+
+impl BidirectionalState {
+    /// Returns the connection with this transport, if its client can be called back there at an
+    /// address, proved or claimed.
+    pub(crate) fn path_by(
+        &self,
+        point: &ListenPoint,
+        transport: &dyn Connection,
+    ) -> Option<Arc<dyn LaneConnection>> {
+        let paths = self.paths.lock();
+        let mut known = [&paths.proved, &paths.claimed]
+            .into_iter()
+            .flat_map(|by_point| by_point.get(point).into_iter().flatten());
+        known.find(|path| path.has_transport(transport)).cloned()
     }
 }
 

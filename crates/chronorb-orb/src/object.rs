@@ -10,9 +10,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
+#[cfg(feature = "bidir")]
+use chronorb_giop::Version;
 use chronorb_giop::{AddressingDisposition, Ior, SystemException, TAG_UIPMC, TaggedProfile};
 use thiserror::Error;
 
+#[cfg(feature = "bidir")]
+use crate::bidirectional::{LaneConnection, ListenPoint};
 use crate::call::{Operation, Reply};
 use crate::client;
 use crate::config::Collocation;
@@ -46,6 +50,9 @@ struct Inner {
     core: Arc<Core>,
     ior: Ior,
     source: Source,
+    /// The connection by which all calls go, if they may go by no other.
+    #[cfg(feature = "bidir")]
+    path: Option<Arc<dyn LaneConnection>>,
     /// The usable profile, decoded on first use: most references in messages are only stored or
     /// passed on. `None` where this ORB can use no profile.
     profile: OnceLock<Option<Box<Profile>>>,
@@ -140,7 +147,8 @@ impl Object {
         let (core, overrides) = (inner.core.clone(), inner.overrides.clone());
         let owner = Some(inner.owner);
         let told = (ior, Source::Message(None));
-        Some(Self::new(core, told, overrides, inner.collocation, owner))
+        let forwarded = Self::new(core, told, overrides, inner.collocation, owner);
+        Some(forwarded.by_path_of(inner))
     }
 
     fn new(
@@ -168,6 +176,8 @@ impl Object {
                 core,
                 ior,
                 source,
+                #[cfg(feature = "bidir")]
+                path: None,
                 overrides,
                 collocation,
                 place: AtomicU8::new(Place::Unknown as u8),
@@ -325,7 +335,62 @@ impl Object {
         let inner = &self.inner;
         let reference = (inner.ior.clone(), inner.source);
         inner.core.rt.policies.note_ends(&overrides);
-        Self::new(inner.core.clone(), reference, overrides, collocation, None)
+        let changed = Self::new(inner.core.clone(), reference, overrides, collocation, None);
+        changed.by_path_of(inner)
+    }
+
+    /// Lets the calls of a new reference go by the only connection of another one, if that has one.
+    #[cfg_attr(not(feature = "bidir"), expect(unused_variables))]
+    fn by_path_of(self, other: &Inner) -> Self {
+        #[cfg(feature = "bidir")]
+        return self.by_path(other.path.clone());
+        #[cfg(not(feature = "bidir"))]
+        self
+    }
+
+    /// Lets the calls of a new reference go by this connection alone, if there is one.
+    #[cfg(feature = "bidir")]
+    fn by_path(mut self, path: Option<Arc<dyn LaneConnection>>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.path = path;
+        }
+        self
+    }
+
+    /// Returns the same object by the connection of a request alone, if its client can be called
+    /// back there at an address of the reference (bidirectional GIOP). `None` otherwise, as for
+    /// calls from within the process.
+    ///
+    /// A client may name any address as its own, and gets no more by it than messages on the
+    /// connection that it has made itself: calls by the result never connect. Once the connection
+    /// has ended, or if they are forwarded, they fail with `REBIND`. Outboxes do not take it.
+    #[cfg(feature = "bidir")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "bidir")))]
+    #[allow(clippy::disallowed_methods, reason = "once for each reference")]
+    pub fn by_connection_of(&self, call: &crate::call::Call<'_>) -> Option<Self> {
+        let transport = call.incoming.peer?;
+        let (core, profile) = (&self.inner.core, self.profile()?);
+        if !core.config.bidirectional.accepts() || profile.version < Version::V1_2 {
+            return None;
+        }
+        let path = profile.ways.iter().find_map(|way| {
+            let point = ListenPoint {
+                protocol: way.protocol,
+                address: way.address.clone(),
+            };
+            core.bidirectional.path_by(&point, transport)
+        })?;
+        // Neither a forward nor the end of the connection leads elsewhere.
+        let once = ClientPolicy::Rebind(RebindMode::NoReconnect);
+        let overrides = self.inner.overrides.changed(&[once], SetOverride::Add);
+        Some(self.with_overrides(overrides.ok()?).by_path(Some(path)))
+    }
+
+    /// The connection by which all calls go, if they may go by no other.
+    #[cfg(feature = "bidir")]
+    #[cold]
+    pub(crate) fn path(&self) -> Option<&dyn LaneConnection> {
+        self.inner.path.as_deref()
     }
 
     /// The other objects that the reference names: those of profiles with another key than the one

@@ -34,11 +34,11 @@ use chronorb_rt::{Deadline, Monotonic, Text};
 
 use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
-#[cfg(feature = "bidir")]
-use super::connection::call_back;
 use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
+#[cfg(feature = "bidir")]
+use super::connection::{call_back, call_back_by};
 use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, Route};
 use crate::call::Operation;
@@ -583,7 +583,7 @@ fn pick_connection(
         #[cfg(feature = "bidir")]
         if core.config.is_bidirectional()
             && let Some(connection) =
-                bidirectional(target, &mut key, profile, effective, (text, code_sets))
+                bidirectional(target, &mut key, profile, effective, (text, code_sets))?
         {
             return Ok((connection, key));
         }
@@ -662,6 +662,9 @@ fn pick_connection(
 
 /// Makes the connection of a key bidirectional if the policies ask for that. If the address is a
 /// listen point of a client, returns the connection by which the client is called back.
+///
+/// # Errors
+/// `REBIND` if the reference's only connection has ended.
 #[cfg(feature = "bidir")]
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
@@ -671,13 +674,20 @@ fn bidirectional(
     profile: &Profile,
     effective: &Effective,
     text: (TextForm, Option<[u8; 12]>),
-) -> Option<Rc<ClientConnection>> {
+) -> Result<Option<Rc<ClientConnection>>, SystemException> {
     let core = target.core();
     let config = &core.config.bidirectional;
+    if let Some(path) = target.path() {
+        key.kind = ChannelKind::Bidirectional;
+        return match call_back_by(core, key, text, path) {
+            Ok(Some(connection)) => Ok(Some(Rc::new(connection))),
+            _ => Err(RECONNECT_FORBIDDEN),
+        };
+    }
     let protocol = core.protocols.of_way(&key.way);
     let is_tcp = protocol.is_some_and(|protocol| matches!(protocol.scheme(), "iiop" | "ssliop"));
     if !is_tcp || profile.version < Version::V1_2 {
-        return None;
+        return Ok(None);
     }
     let is_present = BINDINGS.with_borrow(|all| {
         let present = all.connections.get(key);
@@ -690,13 +700,13 @@ fn bidirectional(
         let mut by_client = key.clone();
         by_client.kind = ChannelKind::Bidirectional;
         if let Ok(Some(connection)) = call_back(core, &by_client, text, claimant) {
-            return Some(Rc::new(connection));
+            return Ok(Some(Rc::new(connection)));
         }
     }
     if config.offers() && effective.is_bidirectional && core.bidirectional.pool().is_some() {
         key.kind = ChannelKind::Bidirectional;
     }
-    None
+    Ok(None)
 }
 
 /// Moves the first of the things with the least rank to the front.

@@ -63,6 +63,10 @@ impl OnewayPath {
         if object.group().is_some() {
             return Err(NO_FORM);
         }
+        #[cfg(feature = "bidir")]
+        if object.path().is_some() {
+            return Err(NO_FORM);
+        }
         let policies = [
             ClientPolicy::PrivateConnection,
             ClientPolicy::SyncScope(SyncScope::WithTransport),

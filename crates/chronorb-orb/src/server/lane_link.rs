@@ -62,6 +62,11 @@ impl LaneConnection for LaneLink {
         false
     }
 
+    fn has_transport(&self, transport: &dyn Connection) -> bool {
+        let connection = self.lane.connections.get(self.key);
+        connection.is_some_and(|connection| std::ptr::addr_eq(connection.transport(), transport))
+    }
+
     fn claimant(&self) -> Option<NonZeroU64> {
         self.lane.connections.get(self.key)?.claimant()
     }

@@ -39,7 +39,7 @@ use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
 #[cfg(feature = "bidir")]
-use crate::bidirectional::ListenPoint;
+use crate::bidirectional::{LaneConnection, ListenPoint};
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
@@ -165,7 +165,19 @@ pub(in crate::client) fn call_back(
     let Some(path) = core.bidirectional.path(&point, priority, claimant) else {
         return Ok(None);
     };
-    let owner = bidirectional::call_back(core, key, text, &*path)?;
+    call_back_by(core, key, text, &*path)
+}
+
+/// Returns the handle of a client's connection, to call the client back; `None` if it has just
+/// ended, or is used for text of another form.
+#[cfg(feature = "bidir")]
+pub(in crate::client) fn call_back_by(
+    core: &Arc<Core>,
+    key: &ConnectionKey,
+    text: (TextForm, Option<[u8; 12]>),
+    path: &dyn LaneConnection,
+) -> Result<Option<ClientConnection>, NoConnection> {
+    let owner = bidirectional::call_back(core, key, text, path)?;
     Ok(owner.map(|owner| {
         let (channel, (text, code_sets)) = (Channel::shared(owner), text);
         ClientConnection::new(channel, core, &key.way, text, code_sets)

@@ -56,9 +56,9 @@ pub(super) use completions::{CompletionStep, CompletionThread};
 pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
-#[cfg(feature = "bidir")]
-pub(super) use directory::call_back;
 pub(super) use directory::{Crowds, NoConnection, open};
+#[cfg(feature = "bidir")]
+pub(super) use directory::{call_back, call_back_by};
 pub(super) use heartbeat::HeartbeatPeer;
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};

@@ -75,9 +75,12 @@ fn a_reference_that_arrived_calls_back_a_client_behind_a_router() {
     }
 }
 
-/// A servant that keeps the references it gets.
+/// A servant that keeps the references it gets, and their return paths.
 #[derive(Default)]
-struct Keeper(Arc<PiMutex<Vec<Object>>>);
+struct Keeper(Arc<PiMutex<Vec<KeptReference>>>);
+
+/// A reference, and its return path.
+type KeptReference = (Object, Option<Object>);
 
 impl Skeleton for Keeper {
     fn repository_id(&self) -> &'static str {
@@ -90,12 +93,14 @@ impl Skeleton for Keeper {
 
     fn dispatch<'a>(
         &self,
-        _: &Call<'a>,
+        call: &Call<'a>,
         _: &[u8],
         d: &mut Decoder<'a>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), SystemException> {
-        self.0.lock().extend(Object::decode_reference(d)?);
+        let object = Object::decode_reference(d)?.expect("it is not nil");
+        let path = object.by_connection_of(call);
+        self.0.lock().push((object, path));
         let e = reply.normal()?;
         let written = e.write_i16(0).and_then(|()| e.write_i32(0));
         written.map_err(chronorb_orb::codegen::v1::reply_error)
@@ -116,6 +121,7 @@ fn a_reference_of_a_claimant_equals_only_those_of_its_connection() {
         relayed(&at(orb, &object), &at(orb, &own)).expect("it is kept");
     }
     let kept = std::mem::take(&mut *kept.lock());
+    let kept: Vec<_> = kept.into_iter().map(|(object, _)| object).collect();
     assert!(kept[0] == kept[1] && kept[2] == kept[3]);
     assert!(kept[0] != kept[2], "calls go elsewhere");
     assert!(kept[2] == at(&server, &own));
@@ -125,6 +131,54 @@ fn a_reference_of_a_claimant_equals_only_those_of_its_connection() {
     drop((kept, copy));
     for orb in [client, other, server] {
         orb.shutdown(true).expect("it runs");
+    }
+}
+
+#[test]
+fn a_return_path_is_the_connection_of_its_request_and_no_other() {
+    // The first address is proved, the others are claimed.
+    for host in ["127.0.0.1", ELSEWHERE[0], ELSEWHERE[1]] {
+        let server = server(|_| {});
+        let keeper = Keeper::default();
+        let kept = keeper.0.clone();
+        let root = server.root_poa().expect("the ORB runs");
+        let object = root.serve(keeper).expect("it activates");
+        root.manager().activate().expect("it was not deactivated");
+        let (client, own) = client("iiop", host, |_| {});
+        let (other, others) = self::client("iiop", ELSEWHERE[0], |_| {});
+        let silent = orb_with(|_| {});
+        let requests = [
+            (&client, &own),
+            (&other, &others),
+            (&client, &others),
+            (&other, &own),
+            (&silent, &own),
+        ];
+        for (orb, passed) in requests {
+            relayed(&at(orb, &object), &at(orb, passed)).expect("it is kept");
+        }
+        let mut kept = std::mem::take(&mut *kept.lock()).into_iter();
+        let mut path = || kept.next().expect("one each").1;
+        let (path, of_other) = (path(), [path(), path(), path(), path()]);
+        let [None, None, None] = &of_other[1..] else {
+            panic!("it is no address of the client");
+        };
+        let path = path.expect("the client can be called back");
+        let copy = path.with_timeout(std::time::Duration::from_secs(60));
+        for path in [&path, &copy] {
+            assert_eq!(add(path, 1, 2), Ok(3));
+        }
+        client.shutdown(true).expect("it runs");
+        // Neither a thread that has called by it nor another one connects.
+        let (kind, _) = kind_and_completion(add(&path, 1, 2));
+        assert_eq!(kind, SystemExceptionKind::Rebind);
+        let elsewhere = std::thread::spawn(move || kind_and_completion(add(&copy, 1, 2)).0);
+        let kind = elsewhere.join().expect("no panic");
+        assert_eq!(kind, SystemExceptionKind::Rebind);
+        drop((kept, of_other, path));
+        for orb in [other, silent, server] {
+            orb.shutdown(true).expect("it runs");
+        }
     }
 }
 
