@@ -9,7 +9,9 @@ use chronorb::config::Collocation;
 use chronorb::outbox::{Delivery, Outbox, OutboxLimits, OutboxOverflow, OutboxThread};
 use chronorb::quota::Origin;
 use chronorb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
-use chronorb::{BodyForm, EncodedBody, Object, Operation, SystemException, SystemExceptionKind};
+use chronorb::{
+    BodyForm, EncodedBody, Object, Operation, SystemException, SystemExceptionKind, minor,
+};
 use chronorb_channel::{Allowance, Body, PushGate, Waker};
 use chronorb_events::Event;
 use chronorb_giop::contexts::EVENT_CHANNELS;
@@ -84,6 +86,10 @@ pub struct ConsumerSettings {
     pub has_queue: bool,
     /// Whether the consumer is told its losses.
     pub tells_losses: bool,
+    /// The reference by the client's own connection alone, if the consumer is reached there
+    /// ([`Object::by_connection_of`]). Then the consumer takes events at once, unless it has an
+    /// outbox, which has a connection of its own.
+    pub return_path: Option<Object>,
 }
 
 /// The place of a consumer in its registry.
@@ -186,9 +192,9 @@ impl<F: Face> fmt::Debug for RemoteConsumer<F> {
 }
 
 impl<F: Face> RemoteConsumer<F> {
-    /// A consumer with the time limits of the policy. One of this process is called at once, unless
-    /// it is to have an outbox; the events of others are held until they have
-    /// [answered](Self::reach).
+    /// A consumer with the time limits of the policy. One of this process, or on its client's own
+    /// connection, is called at once, unless it is to have an outbox; the events of others are held
+    /// until they have [answered](Self::reach).
     ///
     /// # Errors
     /// `INV_POLICY` for a reference whose policies contradict each other.
@@ -207,12 +213,23 @@ impl<F: Face> RemoteConsumer<F> {
         // The events of another channel of this process need a message for their trail.
         let is_here = |it: &Object| it.is_local() && !it.is_a(F::CHANNEL).unwrap_or(true);
         let is_local = is_here(&check) && face.target().as_ref().is_none_or(is_here);
-        let own = if is_local && settings.outboxes.is_none() {
-            Link::open(Way::Calls(reference.clone()))
-        } else {
-            Link::held(Trail::default())
+        let return_path = match &settings.return_path {
+            // Another object, at any address, would take the events.
+            Some(path) if face.target().is_none() => {
+                let path = path.with_policy_overrides(&limits, SetOverride::Add)?;
+                Some(with_trail(&path, &Trail::default(), site.channel))
+            }
+            _ => None,
+        };
+        let own = match return_path {
+            _ if settings.outboxes.is_some() => Link::held(Trail::default()),
+            _ if is_local => Link::open(Way::Calls(reference.clone())),
+            Some(path) => Link::open(Way::Calls(path)),
+            None => Link::held(Trail::default()),
         };
         let own_is_held = own.is_held();
+        // Without a question it may be an object of a channel.
+        let is_channel = !own_is_held && !is_local;
         Ok(Arc::new(Self {
             site,
             settings,
@@ -223,7 +240,7 @@ impl<F: Face> RemoteConsumer<F> {
             own,
             others: PiMutex::default(),
             in_outbox: PiMutex::new(0),
-            is_channel: AtomicBool::new(false),
+            is_channel: AtomicBool::new(is_channel),
             has_answered: AtomicBool::new(!own_is_held),
             is_being_called: AtomicBool::new(false),
             is_given_up: AtomicBool::new(false),
@@ -386,11 +403,9 @@ impl<F: Face> RemoteConsumer<F> {
 
     /// Opens the way of a link.
     fn open(self: &Arc<Self>, link: &Link<F::Body>) -> Result<Way, SystemException> {
-        let with_trail = |object: &Object| {
+        let by_kind = |object: &Object| {
             if self.is_channel.load(Ordering::Acquire) {
-                let trail = link.trail.encode_with(self.site.channel);
-                let object = object.with_collocation(Collocation::Off);
-                object.with_service_context(EVENT_CHANNELS, &trail)
+                with_trail(object, &link.trail, self.site.channel)
             } else {
                 object.clone()
             }
@@ -404,7 +419,7 @@ impl<F: Face> RemoteConsumer<F> {
             let object = self
                 .reference
                 .with_policy_overrides(&once, SetOverride::Add)?;
-            Ok(Way::Calls(with_trail(&object)))
+            Ok(Way::Calls(by_kind(&object)))
         };
         let Some(outboxes) = &self.settings.outboxes else {
             return calls();
@@ -417,7 +432,7 @@ impl<F: Face> RemoteConsumer<F> {
         };
         match outboxes
             .thread
-            .open(&with_trail(&self.check), &F::PUSH, limits)
+            .open(&by_kind(&self.check), &F::PUSH, limits)
         {
             Ok(outbox) => {
                 let this = Arc::downgrade(self);
@@ -730,6 +745,12 @@ impl<F: Face> RemoteConsumer<F> {
     }
 }
 
+/// The reference whose requests name this channel, and those that their events have passed before.
+fn with_trail(object: &Object, passed: &Trail, channel: u64) -> Object {
+    let object = object.with_collocation(Collocation::Off);
+    object.with_service_context(EVENT_CHANNELS, &passed.encode_with(channel))
+}
+
 /// Asks an object whether it is one of a channel.
 fn ask<F: Face>(object: &Object) -> Result<bool, SystemException> {
     use SystemExceptionKind::{
@@ -745,6 +766,8 @@ fn ask<F: Face>(object: &Object) -> Result<bool, SystemException> {
         Unknown,
     ];
     match object.is_a(F::CHANNEL) {
+        // No peer was asked.
+        Err(cause) if cause.minor == minor::REFUSED_BY_RULES => Err(cause),
         Err(cause) if refusals.contains(&cause.kind) => Ok(false),
         answer => answer,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chronorb::quota::{Origin, Quota};
-use chronorb::{Object, SystemException};
+use chronorb::{Call, Object, SystemException};
 use chronorb_channel::{Budget, SubscribeError, Subscription};
 use chronorb_consumers::{
     ConsumerRecord, ConsumerSettings, OctetShare, OutboxSource, requests_ahead,
@@ -89,6 +89,7 @@ impl Channel {
         number: u64,
         consumer: Option<&PushConsumer>,
         qos: &ConsumerQOS<'_>,
+        call: &Call<'_>,
     ) -> Result<(), ConnectFailure> {
         let consumer = consumer.ok_or(BAD_PARAM)?.as_object();
         self.check_reference(number, consumer)?;
@@ -130,6 +131,7 @@ impl Channel {
             outboxes,
             has_queue: queue.is_some(),
             tells_losses: queue.is_some_and(|queue| queue.tells_losses),
+            return_path: consumer.by_connection_of(call),
         };
         let face = PushFace {
             // A shared message would count for the budget of one of its consumers.

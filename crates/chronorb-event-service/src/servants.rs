@@ -172,13 +172,13 @@ impl PushSupplierOwnedServant for ConsumerProxy {
 impl ProxyPushSupplierOwnedServant for ConsumerProxy {
     fn connect_push_consumer(
         &self,
-        _: &Call<'_>,
+        call: &Call<'_>,
         push_consumer: Option<&PushConsumer>,
         qos: &ConsumerQOS<'_>,
     ) -> Result<(), ConnectPushConsumerError> {
         let connected = self
             .channel
-            .connect_consumer(self.number, push_consumer, qos);
+            .connect_consumer(self.number, push_consumer, qos, call);
         connected.map_err(|failure| match failure {
             ConnectFailure::AlreadyConnected => AlreadyConnected.into(),
             ConnectFailure::System(exception) => exception.into(),

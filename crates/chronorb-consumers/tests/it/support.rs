@@ -197,6 +197,7 @@ impl Fixture {
             outboxes,
             has_queue: false,
             tells_losses: true,
+            return_path: None,
         };
         let service = Arc::downgrade(&self.service);
         let consumer = consumers.consumer(service, number, reference, TakeFace, settings);

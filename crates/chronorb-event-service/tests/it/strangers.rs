@@ -6,18 +6,22 @@ use std::thread;
 use std::time::Duration;
 
 use chronorb::SystemExceptionKind;
+use chronorb::config::BidirectionalConnections;
 use chronorb::prelude::*;
+use chronorb::rtcorba::{BidirectionalMode, ClientPolicy, SetOverride};
+use chronorb::transport::parse_endpoints;
 use chronorb_event_service::idl::chronorb_events::MonitoredChannel;
 use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ConnectPushConsumerError, EventChannel, ProxyPushConsumer, ProxyPushSupplier,
+    ConnectPushConsumerError, EventChannel, ProxyPushConsumer, ProxyPushSupplier, SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::PushConsumer;
+use chronorb_event_service::idl::rtec_event_comm::{PushConsumer, PushConsumerSkeleton};
 use chronorb_event_service::{ChannelLimits, ChannelOptions, EventServer, LaneOptions, PeerPolicy};
 use chronorb_events::{Filter, write_entries};
 use chronorb_rt::Deadline;
 
 use crate::support::{
-    Clients, Fixture, LONG, RawConsumer, all, connect, dispatchings, event, orb, publish, single,
+    Clients, Fixture, LONG, RawConsumer, all, connect, dispatchings, event, orb, orb_with, publish,
+    single,
 };
 
 fn everything() -> Vec<chronorb_events::Entry> {
@@ -319,9 +323,7 @@ fn a_client_of_one_thread_that_connects_and_pushes_at_once_loses_nothing() {
         let client = orb();
         let root = client.root_poa().unwrap();
         let recorder = Arc::new(crate::support::Recorder::default());
-        let skeleton = chronorb_event_service::idl::rtec_event_comm::PushConsumerSkeleton::from_arc(
-            recorder.clone(),
-        );
+        let skeleton = PushConsumerSkeleton::from_arc(recorder.clone());
         let object = root.serve(skeleton).unwrap();
         let consumer = PushConsumer::unchecked_narrow(&object);
         let text = f.client.object_to_string(f.service.channel());
@@ -349,6 +351,73 @@ fn a_client_of_one_thread_that_connects_and_pushes_at_once_loses_nothing() {
         root.manager().activate().unwrap();
         assert_eq!(recorder.sets(events.len()), single(&events));
         client.shutdown(true).unwrap();
+    }
+}
+
+/// A client that can be called back on its own connection proves nothing more by an answer.
+#[test]
+fn a_client_of_one_thread_gets_its_events_at_once_on_its_own_connection() {
+    let [reactive, lanes, _] = dispatchings();
+    // The first address is proved. Nothing can connect to the others, which are claimed.
+    for (options, host) in [
+        (reactive.clone(), "127.0.0.1"),
+        (reactive, "192.0.2.7"),
+        (lanes, "client.invalid"),
+    ] {
+        let server = orb_with(|config| {
+            config.bidirectional = BidirectionalConnections::Accept;
+            config.client_transport_rules = ["* none".parse().unwrap()].into_iter().collect();
+        });
+        let root = server.root_poa().unwrap();
+        let service = EventServer::new().options(options).serve_in(&root).unwrap();
+        root.manager().activate().unwrap();
+        let client = orb_with(|config| {
+            let endpoint = format!("iiop://127.0.0.1:0/hostname_in_ior={host}");
+            config.listen_endpoints = parse_endpoints(&endpoint).unwrap();
+            config.bidirectional = BidirectionalConnections::Offer;
+            config.threads = "1".parse().unwrap();
+        });
+        let offer = [ClientPolicy::Bidirectional(BidirectionalMode::Both)];
+        let policies = client.policy_manager();
+        policies
+            .set_policy_overrides(&offer, SetOverride::Add)
+            .unwrap();
+        let root = client.root_poa().unwrap();
+        let both = [Policy::Bidirectional(BidirectionalMode::Both)];
+        let poa = root.create_poa("callbacks", Some(root.manager()), &both);
+        let recorder = Arc::new(crate::support::Recorder::default());
+        let skeleton = PushConsumerSkeleton::from_arc(recorder.clone());
+        let consumer = PushConsumer::unchecked_narrow(&poa.unwrap().serve(skeleton).unwrap());
+        let text = server.object_to_string(service.channel());
+        let channel = EventChannel::unchecked_narrow(&client.string_to_object(&text).unwrap());
+        let proxy = channel
+            .for_consumers()
+            .unwrap()
+            .unwrap()
+            .obtain_push_supplier();
+        connect(&proxy.unwrap().unwrap(), Some(&consumer), &everything()).unwrap();
+        let supplier = service.supplier(&SupplierQOS::default()).unwrap();
+        let events: Vec<_> = (20..70).map(|event_type| (1, event_type)).collect();
+        for &(source, event_type) in &events {
+            supplier.push(&[event(source, event_type)]);
+        }
+        assert!(service.flush(LONG));
+        // It has served nothing so far, so it has not answered.
+        let state = service.statistics().consumers.remove(0);
+        assert_eq!((state.events, state.queued, state.lost), (50, 0, 0));
+        root.manager().activate().unwrap();
+        assert_eq!(recorder.sets(events.len()), single(&events));
+
+        // Without the connection it is a consumer like others, which nothing reaches here.
+        client.shutdown(true).unwrap();
+        let deadline = Deadline::after(LONG);
+        while service.statistics().evicted == 0 {
+            assert!(!deadline.has_passed(), "it is not reached any more");
+            supplier.push(&[event(1, 20)]);
+            thread::yield_now();
+        }
+        drop((supplier, service));
+        server.shutdown(true).unwrap();
     }
 }
 

@@ -339,11 +339,17 @@ impl Drop for Fixture {
 
 /// An ORB that keeps the order of events.
 pub(crate) fn orb() -> Orb {
+    orb_with(|_| ())
+}
+
+/// As [`orb`], with further settings.
+pub(crate) fn orb_with(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     let endpoint = ["p", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
     let mut args = endpoint.map(str::to_owned).to_vec();
     let mut config = OrbConfig::read(&mut args).unwrap();
     keep_order(&mut config);
     config.multicast = MulticastOptions::parse("interface=lo&ttl=0").unwrap();
+    configure(&mut config);
     Orb::with_config(config).unwrap()
 }
 
