@@ -518,10 +518,15 @@ impl<F: Face> RemoteConsumer<F> {
     }
 
     fn send_on(&self, link: &Link<F::Body>, set: &[Event<F::Body>]) -> Result<(), SystemException> {
-        let may_wait = PUSH_WAIT.get() != PushWait::OfLane;
-        let way = match link.pass(set, &self.share(), may_wait) {
+        // A lane does not wait, and a supplier waits once.
+        let may_wait = PUSH_WAIT.get() == PushWait::None;
+        let patience = may_wait.then_some(self.site.peers.push_timeout);
+        let way = match link.pass(set, &self.share(), patience) {
             Passage::Send(way) => way,
-            Passage::Held(lost) => {
+            Passage::Held { lost, has_waited } => {
+                if has_waited {
+                    PUSH_WAIT.set(PushWait::Over);
+                }
                 self.lose(lost);
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb::Object;
 use chronorb::outbox::Outbox;
@@ -56,8 +57,9 @@ impl<B> Default for HeldSets<B> {
 pub(crate) enum Passage {
     /// The set is to be sent.
     Send(Way),
-    /// The set is held, and this number of events was lost.
-    Held(u64),
+    /// The set is held, and this number of events was lost. Perhaps the supplier has waited for as
+    /// long as it may.
+    Held { lost: u64, has_waited: bool },
 }
 
 impl<B: Clone> Link<B> {
@@ -96,9 +98,14 @@ impl<B: Clone> Link<B> {
         matches!(*self.state.lock(), LinkState::Held(_))
     }
 
-    /// Returns the way of a set, or holds it. A supplier that `may_wait` does so while what was
-    /// held before is sent.
-    pub(crate) fn pass(&self, set: &[Event<B>], share: &Share<'_, B>, may_wait: bool) -> Passage {
+    /// Returns the way of a set, or holds it. A supplier waits for at most `patience` while what
+    /// was held before is sent.
+    pub(crate) fn pass(
+        &self,
+        set: &[Event<B>],
+        share: &Share<'_, B>,
+        patience: Option<Duration>,
+    ) -> Passage {
         let mut state = self.state.lock();
         match &mut *state {
             LinkState::Open(way) => Passage::Send(way.clone()),
@@ -106,12 +113,17 @@ impl<B: Clone> Link<B> {
                 let is_settling = held.is_settling;
                 let lost = held.add(set, share);
                 drop(state);
-                if is_settling && may_wait {
-                    drop(self.settling.lock());
+                let patience = patience.filter(|_| is_settling);
+                let waited = patience.map(|limit| self.settling.try_lock_for(limit));
+                Passage::Held {
+                    lost,
+                    has_waited: matches!(waited, Some(None)),
                 }
-                Passage::Held(lost)
             }
-            LinkState::Ended => Passage::Held(set.len() as u64),
+            LinkState::Ended => Passage::Held {
+                lost: set.len() as u64,
+                has_waited: false,
+            },
         }
     }
 

@@ -1,10 +1,12 @@
 //! Consumers that do not answer, do not read, or do not exist.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use chronorb::SystemExceptionKind;
-use chronorb_consumers::{Checks, EndCause, PeerPolicy};
+use chronorb_consumers::{Checks, EndCause, PeerPolicy, begin_push, has_waited};
 
 use crate::raw::RawConsumer;
 use crate::support::{Fixture, LONG, LOST, Nothing, PATIENT, orb};
@@ -215,4 +217,45 @@ fn the_places_of_consumers_are_limited() {
     let mut seen = Vec::new();
     f.registry().visit(1, 1, |number, _| seen.push(number));
     assert_eq!(seen, [3]);
+}
+
+/// A consumer that takes what was held as slowly as it may makes no supplier wait for all of it.
+#[test]
+fn a_push_waits_for_a_part_of_what_is_held() {
+    const HELD: usize = 200;
+    let f = Fixture::new(
+        PeerPolicy {
+            push_timeout: Duration::from_millis(300),
+            ..PATIENT
+        },
+        1 << 30,
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    f.connect(1, &f.at(&listener));
+    for number in 0..HELD {
+        f.push(i32::try_from(number).unwrap(), &[0; 256 << 10]);
+    }
+    let mut consumer = RawConsumer::accept(&listener);
+    consumer.answer();
+    let (read, has_pushed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while read.load(Ordering::Acquire) < HELD && !has_pushed.load(Ordering::Acquire) {
+                consumer.read();
+                read.fetch_add(1, Ordering::AcqRel);
+                thread::sleep(Duration::from_millis(20));
+            }
+            drop(consumer);
+        });
+        while read.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+        let push = begin_push();
+        f.push(7, &[]);
+        assert!(has_waited(), "other consumers do not make it wait again");
+        drop(push);
+        has_pushed.store(true, Ordering::Release);
+    });
+    let read = read.into_inner();
+    assert!(read < HELD, "it has waited for {read} events");
 }
