@@ -1,7 +1,7 @@
 //! Clients that take all they can, and references that lead elsewhere, do not disturb others.
 
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,9 @@ use chronorb_event_service::idl::chronorb_events::MonitoredChannel;
 use chronorb_event_service::idl::rtec_event_channel_admin::{
     ConnectPushConsumerError, EventChannel, ProxyPushConsumer, ProxyPushSupplier, SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{PushConsumer, PushConsumerSkeleton};
+use chronorb_event_service::idl::rtec_event_comm::{
+    EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
+};
 use chronorb_event_service::{ChannelLimits, ChannelOptions, EventServer, LaneOptions, PeerPolicy};
 use chronorb_events::{Filter, write_entries};
 use chronorb_rt::Deadline;
@@ -418,6 +420,111 @@ fn a_client_of_one_thread_gets_its_events_at_once_on_its_own_connection() {
         }
         drop((supplier, service));
         server.shutdown(true).unwrap();
+    }
+}
+
+/// A channel of another make: what it takes it pushes back, without the context of its passage.
+#[derive(Default)]
+struct ForeignChannel(OnceLock<ProxyPushConsumer>);
+
+impl PushConsumerOwnedServant for ForeignChannel {
+    fn push(&self, _: &Call<'_>, data: EventSet<'_>) -> Result<(), SystemException> {
+        self.0.get().expect("it is connected").push(data)
+    }
+
+    fn disconnect_push_consumer(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_circle_through_a_foreign_channel_has_the_share_of_its_origin() {
+    const SHARE: u64 = 128 << 10;
+    for options in dispatchings() {
+        let octets = chronorb::quota::QuotaLimits {
+            total: 8 * SHARE,
+            per_origin: SHARE,
+        };
+        let f = Fixture::new(
+            Clients::Remote,
+            ChannelOptions {
+                limits: ChannelLimits {
+                    octets,
+                    ..ChannelLimits::default()
+                },
+                peers: PeerPolicy {
+                    push_timeout: Duration::from_millis(200),
+                    failures: u32::MAX,
+                    ..PeerPolicy::default()
+                },
+                ..options
+            },
+        );
+        let other = f.subscribe(&Filter::of_type(99));
+        let foreign = orb();
+        let root = foreign.root_poa().unwrap();
+        root.manager().activate().unwrap();
+        let text = foreign.object_to_string(f.service.channel());
+        let channel = EventChannel::unchecked_narrow(&foreign.string_to_object(&text).unwrap());
+        let supply = channel
+            .for_suppliers()
+            .unwrap()
+            .unwrap()
+            .obtain_push_consumer();
+        let supply = supply.unwrap().unwrap();
+        publish(&supply, None, &[(0, 0)]).unwrap();
+        // Both push each event back, so that there are twice as many each time.
+        let mut circles = Vec::new();
+        for _ in 0..2 {
+            let servant = Arc::new(ForeignChannel::default());
+            servant.0.set(supply.clone()).unwrap();
+            let object = root.serve(PushConsumerSkeleton::from_arc(servant)).unwrap();
+            let consumer = PushConsumer::unchecked_narrow(&object);
+            let admin = channel.for_consumers().unwrap().unwrap();
+            let proxy = admin.obtain_push_supplier().unwrap().unwrap();
+            let entries = write_entries(&Filter::of_type(20));
+            connect(&proxy, Some(&consumer), &entries).unwrap();
+            circles.push(proxy);
+        }
+        f.wait_until_all_are_reached();
+        let supplier = f.supplier(&[(1, 20)]);
+        let payload = vec![7; 2000];
+        let mut first = event(1, 20);
+        first.data = crate::support::data(&payload);
+        supplier.proxy.push(&[first]).unwrap();
+
+        let deadline = Deadline::after(LONG);
+        let mut urgent = 0;
+        let mut most = 0;
+        while f.service.statistics().lost < 1000 || urgent < 100 {
+            assert!(!deadline.has_passed(), "what exceeds the share is lost");
+            most = most.max(f.most_used("octets of waiting events"));
+            supplier.proxy.push(&[event(1, 99)]).unwrap();
+            urgent += 1;
+            assert_eq!(
+                other.recorder.sets(urgent).len(),
+                urgent,
+                "others get theirs"
+            );
+        }
+        assert!(most <= SHARE, "{most} octets wait");
+        let state = f.state_of(other.number).unwrap();
+        assert_eq!((state.lost, state.failures), (0, 0));
+        let lost = f
+            .service
+            .statistics()
+            .consumers
+            .iter()
+            .map(|it| it.lost)
+            .sum::<u64>();
+        assert!(
+            lost >= 1000,
+            "they are counted for the consumers of the circle"
+        );
+        for proxy in circles {
+            proxy.disconnect_push_supplier().unwrap();
+        }
+        foreign.shutdown(true).unwrap();
     }
 }
 

@@ -311,6 +311,12 @@ impl Fixture {
         consumers.find(|consumer| consumer.number == number)
     }
 
+    /// The part of a quota of the channel's ORB that the origin with the greatest use has.
+    pub(crate) fn most_used(&self, quota: &str) -> u64 {
+        let quotas = self.server.snapshot().quotas;
+        quotas.iter().find(|it| it.name == quota).unwrap().most
+    }
+
     /// Returns all sets that a connected consumer got, after it got those that were sent to it.
     pub(crate) fn sets(&self, of: &TestConsumer) -> Vec<Set> {
         let sent = self.state_of(of.number).unwrap().sets;
