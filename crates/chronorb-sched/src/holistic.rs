@@ -217,6 +217,8 @@ struct StepState {
     offset: Time,
     /// The longest time from the offset to the release.
     delay: Response,
+    /// The longest wait before the release, on no resource.
+    wait: Time,
     /// The longest response of the last round, from the arrival.
     response: Response,
     /// Whether the last round changed the response.
@@ -281,7 +283,7 @@ impl<'a> Analysis<'a> {
             })?;
             let task = Task::new(step.cost, transaction.period)
                 .with_deadline(transaction.deadline_of(number))
-                .with_jitter(transaction.jitter)
+                .with_jitter(transaction.jitter.saturating_add(step.wait))
                 .with_blocking(step.blocking.max(resource.blocking))
                 .with_priority(step.priority);
             validate(&[task]).map_err(|error| error.with_task(index))?;
@@ -294,7 +296,8 @@ impl<'a> Analysis<'a> {
                 position: (step.resource, self.tasks[step.resource].len()),
                 before,
                 offset,
-                delay: Response::Bounded(transaction.jitter),
+                delay: after_wait(transaction.jitter, step.wait),
+                wait: step.wait,
                 response: Response::Bounded(0),
                 changed: true,
                 family: (0, 0),
@@ -633,9 +636,9 @@ impl<'a> Analysis<'a> {
             let Some(before) = state.before else {
                 continue;
             };
-            let (offset, position) = (state.offset, state.position);
+            let (offset, position, wait) = (state.offset, state.position, state.wait);
             let delay = match states[before].response {
-                Response::Bounded(time) => Response::Bounded(time.saturating_sub(offset)),
+                Response::Bounded(time) => after_wait(time.saturating_sub(offset), wait),
                 Response::Unbounded => Response::Unbounded,
             };
             goes_on |= states[*number].delay != delay;
@@ -645,6 +648,14 @@ impl<'a> Analysis<'a> {
             }
         }
         goes_on
+    }
+}
+
+/// Returns the delay of a release after a wait on no resource.
+fn after_wait(delay: Time, wait: Time) -> Response {
+    match delay.checked_add(wait) {
+        Some(delay) if wait < Time::MAX => Response::Bounded(delay),
+        _ => Response::Unbounded,
     }
 }
 

@@ -35,6 +35,9 @@ pub struct Step {
     /// The time from the arrival of the transaction by which the step is ordered in its level; for
     /// [`Step::ordered_by`].
     pub order: Option<Time>,
+    /// The longest wait before the step, on no resource: for example for a thread.
+    /// [`Time::MAX`] if it has no bound.
+    pub wait: Time,
 }
 
 impl Step {
@@ -49,6 +52,7 @@ impl Step {
             deadline: None,
             least: 0,
             order: None,
+            wait: 0,
         }
     }
 
@@ -63,6 +67,13 @@ impl Step {
     #[must_use]
     pub const fn with_least(mut self, least: Time) -> Self {
         self.least = least;
+        self
+    }
+
+    /// Sets the longest wait before the step, on no resource.
+    #[must_use]
+    pub const fn with_wait(mut self, wait: Time) -> Self {
+        self.wait = wait;
         self
     }
 

@@ -1,10 +1,13 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
-use chronorb_sched::{AnalysisError, Response, Time, analyse_sequences, first_late_step, share};
+use chronorb_sched::{
+    AnalysisError, HolisticAnalysis, Response, Time, analyse_sequences, first_late_step, share,
+};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
 use crate::task_sets::TaskSets;
+use crate::threads::ThreadShortage;
 
 /// The result of an analysis.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,6 +23,9 @@ pub struct Analysis {
     pub resources: Vec<ResourceResult>,
     /// The rounds of the holistic analysis.
     pub rounds: u64,
+    /// Threads that are fewer than requests can have at once. Those of an activity make it
+    /// unbounded; the requests of a lane wait for them.
+    pub shortages: Vec<ThreadShortage>,
 }
 
 /// The result of an operation, in the transaction that leaves it the least slack.
@@ -77,7 +83,11 @@ impl TaskSets {
     /// As for [`analyse`](Self::analyse).
     pub fn fits(&self) -> Result<bool, ScheduleError> {
         let late = first_late_step(&self.analysed_resources(), &self.analysed_transactions());
-        Ok(late.map_err(of_schedule)?.is_none())
+        let is_on_time = late.map_err(of_schedule)?.is_none();
+        if !is_on_time || !self.has_waits() {
+            return Ok(is_on_time);
+        }
+        Ok(self.settle()?.result.schedulable)
     }
 
     /// Analyses the task sets. `schedule` is the one that they were made of.
@@ -85,13 +95,64 @@ impl TaskSets {
     /// # Errors
     /// [`ScheduleError::Analysis`] if the computation exceeds 64 bits or its bound of steps.
     pub fn analyse(&self, schedule: &Schedule) -> Result<Analysis, ScheduleError> {
-        let transactions = self.analysed_transactions();
-        let result = analyse_sequences(&self.analysed_resources(), &transactions);
-        let result = result.map_err(of_schedule)?;
+        Ok(self.settle()?.analysis(schedule))
+    }
+
+    /// Analyses the task sets with the waits for threads, which are those of the result.
+    pub(crate) fn settle(&self) -> Result<SettledSets, ScheduleError> {
+        let mut sets = self.clone();
+        let mut waits = vec![0; sets.frames.len()];
+        let mut shortages: Vec<ThreadShortage> = Vec::new();
+        for round in 0.. {
+            let transactions = sets.analysed_transactions();
+            let result = analyse_sequences(&sets.analysed_resources(), &transactions);
+            let result = result.map_err(of_schedule)?;
+            let (mut longer, found) = sets.thread_waits(&result.responses, &waits);
+            // The first round knows what is needed without the waits.
+            for new in found {
+                if !shortages.iter().any(|it| it.is_of_same(&new)) {
+                    shortages.push(new);
+                }
+            }
+            if round >= MOST_ROUNDS {
+                // A wait that grows from round to round has no bound.
+                for (longer, wait) in longer.iter_mut().zip(&waits) {
+                    *longer = if *longer > *wait { Time::MAX } else { *wait };
+                }
+            }
+            if longer == waits {
+                return Ok(SettledSets {
+                    sets,
+                    result,
+                    shortages,
+                });
+            }
+            sets.set_waits(&longer);
+            waits = longer;
+        }
+        unreachable!("a wait is without bound at last")
+    }
+}
+
+/// Task sets with the waits for threads, and their analysis.
+pub(crate) struct SettledSets {
+    pub(crate) sets: TaskSets,
+    pub(crate) result: HolisticAnalysis,
+    pub(crate) shortages: Vec<ThreadShortage>,
+}
+
+impl SettledSets {
+    /// Returns the analysis by operation.
+    pub(crate) fn analysis(self, schedule: &Schedule) -> Analysis {
+        let Self {
+            sets,
+            result,
+            shortages,
+        } = self;
         let mut operations: Vec<Option<OperationResult>> = vec![None; schedule.operations.len()];
-        let mut utilisations = vec![0; self.resources.len()];
-        let mut results = Vec::with_capacity(transactions.len());
-        for (index, (named, steps)) in self.transactions.iter().zip(result.responses).enumerate() {
+        let mut utilisations = vec![0; sets.resources.len()];
+        let mut results = Vec::with_capacity(sets.transactions.len());
+        for (index, (named, steps)) in sets.transactions.iter().zip(result.responses).enumerate() {
             let mut on_time = true;
             let each = named.transaction.steps.iter().zip(&named.works).zip(&steps);
             for ((step, work), response) in each {
@@ -124,7 +185,7 @@ impl TaskSets {
             response: Response::Bounded(0),
             deadline: Time::MAX,
         };
-        Ok(Analysis {
+        Analysis {
             feasible: result.schedulable,
             operations: operations
                 .into_iter()
@@ -136,9 +197,13 @@ impl TaskSets {
                 .map(|utilisation| ResourceResult { utilisation })
                 .collect(),
             rounds: result.rounds,
-        })
+            shortages,
+        }
     }
 }
+
+/// The rounds after which a wait that still grows has no bound.
+const MOST_ROUNDS: u32 = 64;
 
 /// Returns the slack for comparisons; the least is the worst.
 fn tightness(result: &OperationResult) -> i128 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use chronorb_sched::{Preemption, assign_by_local_deadlines, assign_optimal};
 
-use crate::analysis::{Analysis, of_schedule};
+use crate::analysis::{Analysis, SettledSets, of_schedule};
 use crate::error::ScheduleError;
 use crate::schedule::{PriorityRule, Schedule};
 use crate::task_sets::{StepWork, TaskSets};
@@ -104,15 +104,14 @@ impl Schedule {
         };
         let (bands, priorities) = self.numbered(&bands, &ranks)?;
         let band_ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
-        let task_sets = self.to_task_sets(&band_ranks)?;
-        let analysis = task_sets.analyse(self)?;
+        let settled = self.to_task_sets(&band_ranks)?.settle()?;
         Ok(Assignment {
-            lanes: self.lanes_of(&bands, &priorities),
+            lanes: self.lanes_of(&bands, &priorities, &settled)?,
             ranks,
             bands,
             priorities,
-            analysis,
-            task_sets,
+            task_sets: settled.sets.clone(),
+            analysis: settled.analysis(self),
         })
     }
 
@@ -334,7 +333,14 @@ impl Schedule {
         Ok((numbered, priorities.collect()))
     }
 
-    fn lanes_of(&self, bands: &[usize], priorities: &[i16]) -> Vec<AssignedLane> {
+    /// Returns the lanes. One without declared threads gets as many as can have a request at once,
+    /// and one that executes.
+    fn lanes_of(
+        &self,
+        bands: &[usize],
+        priorities: &[i16],
+        settled: &SettledSets,
+    ) -> Result<Vec<AssignedLane>, ScheduleError> {
         // The most urgent band of each processor comes first.
         let mut lanes: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<usize>> =
             BTreeMap::new();
@@ -350,35 +356,53 @@ impl Schedule {
             let key = (it.processor, Reverse(*band), it.lane.or_else(joined));
             lanes.entry(key).or_default().push(number);
         }
-        let each = lanes
-            .into_iter()
-            .map(|((processor, Reverse(band), declared), operations)| {
-                let (name, threads) = match declared {
-                    Some(lane) => (self.lanes[lane].name.clone(), self.lanes[lane].threads),
-                    None => {
-                        let waiting = operations.iter().filter(|it| {
-                            let calls = &self.operations[**it].calls;
-                            calls.iter().any(|call| !call.oneway)
-                        });
-                        // A thread that waits for a call serves no other operation.
-                        let threads = u32::try_from(waiting.count() + 1).unwrap_or(u32::MAX);
-                        let name =
-                            format!("{}-{}", self.processors[processor].name, priorities[band]);
-                        (name, threads)
-                    }
-                };
-                AssignedLane {
-                    name,
-                    processor,
-                    band,
-                    threads,
-                    operations,
-                }
-            });
+        let each = lanes.into_iter();
+        let each = each.map(|((processor, Reverse(band), declared), operations)| {
+            let declared = declared.map(|lane| &self.lanes[lane]);
+            let name = match declared {
+                Some(lane) => lane.name.clone(),
+                None => format!("{}-{}", self.processors[processor].name, priorities[band]),
+            };
+            let threads = match declared.and_then(|lane| lane.threads) {
+                Some(threads) => threads,
+                None => self.threads_of(&name, operations[0], settled)?,
+            };
+            Ok(AssignedLane {
+                name,
+                processor,
+                band,
+                threads,
+                operations,
+            })
+        });
         each.collect()
+    }
+
+    /// Returns the threads that the lane of an operation needs; one if that has no bound, because
+    /// deadlines are missed.
+    fn threads_of(
+        &self,
+        lane: &str,
+        operation: usize,
+        settled: &SettledSets,
+    ) -> Result<u32, ScheduleError> {
+        let needed = settled
+            .sets
+            .threads_needed(&settled.result.responses, operation);
+        let threads = needed.unwrap_or(1);
+        if threads > MOST_THREADS && settled.result.schedulable {
+            return Err(ScheduleError::TooManyThreads {
+                lane: lane.to_owned(),
+                threads,
+                limit: MOST_THREADS,
+            });
+        }
+        Ok(u32::try_from(threads.min(MOST_THREADS)).unwrap_or(1))
     }
 }
 
+/// The threads that are given to a lane which declares none, at most.
+const MOST_THREADS: u64 = 64;
 /// The native real-time priorities of the linear mapping of chronorb, from 1 to 98.
 const NATIVE_STEPS: i64 = 98;
 

@@ -144,6 +144,19 @@ pub enum ScheduleError {
         /// The greatest CORBA priority.
         greatest: i16,
     },
+    /// A lane that needs more threads than it is given without a declaration.
+    #[error(
+        "the lane {lane} needs {threads} threads, because so many requests can wait for calls at \
+         once; more than {limit} are not given without threads in a [[lane]]"
+    )]
+    TooManyThreads {
+        /// The name of the lane.
+        lane: String,
+        /// The number of threads that it needs.
+        threads: u64,
+        /// The greatest number that is given.
+        limit: u64,
+    },
     /// The analysis failed.
     #[error("{subject}: {source}")]
     Analysis {

@@ -3,20 +3,27 @@
 use std::collections::{HashMap, HashSet};
 
 use chronorb_sched::{
-    Preemption, Resource, Section, Step, Task, Time, Transaction, assign_blocking,
+    LockProtocol, Preemption, Resource, Section, Step, Task, Time, Transaction, assign_blocking,
 };
 
 use crate::assign::Assignment;
 use crate::error::ScheduleError;
+use crate::pieces::Pieces;
 use crate::schedule::{Call, DeclaredStep, LaneOrder, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
+use crate::threads::{Frame, ThreadPools};
 
 impl Schedule {
     /// Returns the task sets of the schedule with a priority for each operation; a greater one is
     /// more urgent. Messages have the priority of the operation that they call.
     ///
-    /// An operation that waits for calls has a step before and after each of them. A one-way call
-    /// begins when the caller's step ends, which is safe. Each step has the overhead of its node.
+    /// An operation that makes calls has a step before and after each of them. After a one-way call
+    /// the rest of the caller and the called operation both follow the same step, so they can delay
+    /// each other. The overhead of the node is added to each step that a thread begins: not to the
+    /// one after a one-way call.
+    ///
+    /// A request gets a thread of its lane, and keeps it while its operation waits for calls
+    /// ([`threads`](crate::TaskSets::frames)).
     ///
     /// The operations of a lane with the order [`LaneOrder::Deadline`] are ordered by the deadlines
     /// of their transactions, if they take no locks and wait for no calls. Otherwise a thread of
@@ -37,6 +44,8 @@ impl Schedule {
         self.refuse_cycles()?;
         let blocking = self.blocking(priorities)?;
         let is_ordered = self.ordered(priorities);
+        let pools = ThreadPools::new(self, priorities);
+        let mut frames = Vec::new();
         let mut left = MAX_STEPS;
         let mut transactions = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
@@ -44,10 +53,11 @@ impl Schedule {
                 continue;
             };
             let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
-            expansion.operation(number, None);
+            expansion.operation(number, Origin::START, None);
             let deadline = operation.deadline.unwrap_or(period);
             let times = (period, deadline, operation.jitter);
-            transactions.push(expansion.finish(&operation.name, times, &is_ordered)?);
+            expansion.give_frames(transactions.len(), &mut frames);
+            transactions.push(expansion.finish(&operation.name, times, &is_ordered, false)?);
         }
         for declared in &self.transactions {
             let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
@@ -55,7 +65,12 @@ impl Schedule {
             for (position, step) in declared.steps.iter().enumerate() {
                 before = match step {
                     DeclaredStep::Operation { operation } => {
-                        expansion.operation(*operation, before)
+                        let branch = (!expansion.frames.is_empty()).then_some(0);
+                        let origin = Origin {
+                            caller: None,
+                            branch,
+                        };
+                        expansion.operation(*operation, origin, before)
                     }
                     DeclaredStep::Message { link, time } => {
                         let priority = message_priority(&declared.steps, position, priorities);
@@ -64,11 +79,14 @@ impl Schedule {
                 };
             }
             let times = (declared.period, declared.deadline, declared.jitter);
-            transactions.push(expansion.finish(&declared.name, times, &is_ordered)?);
+            expansion.give_frames(transactions.len(), &mut frames);
+            transactions.push(expansion.finish(&declared.name, times, &is_ordered, true)?);
         }
         Ok(TaskSets {
             resources: self.resources(),
             transactions,
+            frames,
+            pools,
         })
     }
 
@@ -92,9 +110,14 @@ impl Schedule {
         let blocking = self.blocking(&priorities)?;
         let mut left = MAX_STEPS;
         let mut expansion = Expansion::new(self, &priorities, &blocking, &mut left);
-        expansion.operation(operation, None);
+        expansion.operation(operation, Origin::START, None);
         let name = &self.operations[operation].name;
-        let calls = expansion.finish(name, (period, deadline, 0), &self.ordered(&priorities))?;
+        let calls = expansion.finish(
+            name,
+            (period, deadline, 0),
+            &self.ordered(&priorities),
+            false,
+        )?;
         Ok(calls.transaction)
     }
 
@@ -201,8 +224,13 @@ impl Schedule {
                 subject: format!("the locks of processor {}", self.processors[processor].name),
                 source,
             })?;
+            // By inheritance, work outside of the file can delay a job, and then a lock.
+            let outside = match self.rules.locks {
+                LockProtocol::Inheritance => self.processors[processor].blocking,
+                LockProtocol::Ceiling => 0,
+            };
             for (task, operation) in tasks.iter().zip(own) {
-                blocking[operation] = task.blocking;
+                blocking[operation] = task.blocking.saturating_add(outside);
             }
         }
         Ok(blocking)
@@ -270,6 +298,23 @@ fn message_priority(steps: &[DeclaredStep], position: usize, priorities: &[u32])
     after.or_else(before).unwrap_or(0)
 }
 
+/// The frame that makes a call.
+#[derive(Clone, Copy)]
+struct Origin {
+    /// The frame that waits.
+    caller: Option<usize>,
+    /// The frame with which its branch begins.
+    branch: Option<usize>,
+}
+
+impl Origin {
+    /// No frame waits: a branch of its own.
+    const START: Self = Self {
+        caller: None,
+        branch: None,
+    };
+}
+
 /// The steps of one transaction.
 struct Expansion<'a> {
     schedule: &'a Schedule,
@@ -277,6 +322,7 @@ struct Expansion<'a> {
     blocking: &'a [Time],
     steps: Vec<Step>,
     works: Vec<StepWork>,
+    frames: Vec<Frame>,
     /// The steps that the schedule may still have.
     left: &'a mut usize,
     depth: usize,
@@ -296,6 +342,7 @@ impl<'a> Expansion<'a> {
             blocking,
             steps: Vec::new(),
             works: Vec::new(),
+            frames: Vec::new(),
             left,
             depth: 0,
             is_too_long: false,
@@ -307,6 +354,7 @@ impl<'a> Expansion<'a> {
         name: &str,
         (period, deadline, jitter): (Time, Time, Time),
         is_ordered: &[bool],
+        is_declared: bool,
     ) -> Result<NamedTransaction, ScheduleError> {
         if self.is_too_long {
             return Err(ScheduleError::TooManySteps {
@@ -327,81 +375,103 @@ impl<'a> Expansion<'a> {
                 steps: self.steps,
             },
             works: self.works,
+            is_declared,
         })
     }
 
+    /// Adds the frames of the transaction to those of all.
+    fn give_frames(&mut self, transaction: usize, all: &mut Vec<Frame>) {
+        let first = all.len();
+        for mut frame in self.frames.drain(..) {
+            frame.transaction = transaction;
+            frame.caller = frame.caller.map(|caller| first + caller);
+            frame.branch += first;
+            all.push(frame);
+        }
+    }
+
     /// Adds the steps of an operation and of its calls. Returns its last step.
-    fn operation(&mut self, operation: usize, before: Option<usize>) -> Option<usize> {
+    fn operation(
+        &mut self,
+        operation: usize,
+        origin: Origin,
+        before: Option<usize>,
+    ) -> Option<usize> {
         if self.is_too_long || self.depth >= MAX_DEPTH {
             self.is_too_long = true;
             return before;
         }
         self.depth += 1;
-        let schedule = self.schedule;
-        let it = &schedule.operations[operation];
-        let waits = it.calls.iter().filter(|call| !call.oneway);
-        let waits: u64 = waits.map(|call| u64::from(call.count)).sum();
-        let piece = it.cost.div_ceil(waits + 1);
-        let (mut last, mut left, mut done) = (before, it.cost, 0);
-        let mut oneways: Vec<&Call> = Vec::new();
+        let it = &self.schedule.operations[operation];
+        let frame = self.frames.len();
+        self.frames.push(Frame {
+            transaction: 0,
+            operation,
+            first: self.steps.len(),
+            last: 0,
+            caller: origin.caller,
+            branch: origin.branch.unwrap_or(frame),
+            waits: it.calls.iter().any(|call| !call.oneway),
+        });
+        let pieces = Pieces::new(it);
+        let (mut last, mut left) = (before, it.cost);
+        // A thread that gets or resumes the operation has the overhead of a dispatch.
+        let mut is_resumed = true;
         for call in &it.calls {
             for _ in 0..call.count {
-                let is_even = call.before.is_none() && !call.oneway;
-                let more = call
-                    .before
-                    .unwrap_or(if is_even { piece } else { 0 })
-                    .min(left);
+                let mut more = pieces.before(call).min(left);
+                if last.is_none() && call.oneway {
+                    // A thread executes before it calls.
+                    more = more.max(1);
+                }
                 left -= more;
-                done += more;
-                if call.oneway && oneways.len() < *self.left {
-                    oneways.push(call);
-                    continue;
-                }
+                last = self.piece(operation, more, &mut is_resumed, last);
                 if call.oneway {
-                    self.is_too_long = true;
-                    return last;
+                    self.call(call, Origin::START, last);
+                } else {
+                    let branch = Some(self.frames[frame].branch);
+                    let caller = Some(frame);
+                    last = self.call(call, Origin { caller, branch }, last);
+                    is_resumed = true;
                 }
-                last = self.piece(operation, done, last, &mut oneways);
-                done = 0;
-                last = self.call(call, last);
                 if self.is_too_long {
                     return last;
                 }
             }
         }
-        last = self.piece(operation, done + left, last, &mut oneways);
+        last = self.piece(operation, left, &mut is_resumed, last);
+        self.frames[frame].last = last.unwrap_or(0);
         self.depth -= 1;
         last
     }
 
-    /// Adds a piece of an operation, and the one-way calls that it makes.
+    /// Adds a piece of an operation.
     fn piece(
         &mut self,
         operation: usize,
         cost: Time,
+        is_resumed: &mut bool,
         before: Option<usize>,
-        oneways: &mut Vec<&Call>,
     ) -> Option<usize> {
+        if cost == 0 {
+            return before;
+        }
         let it = &self.schedule.operations[operation];
-        let mut last = before;
-        if cost > 0 {
-            let node = self.schedule.processors[it.processor].node;
-            let cost = cost.saturating_add(self.schedule.nodes[node].overhead);
-            let mut step = Step::new(it.processor, cost, self.priorities[operation]);
-            step.blocking = self.blocking[operation];
-            step.deadline = it.deadline.filter(|_| it.period.is_none());
-            last = self.push(step, StepWork::Execution { operation }, before);
-        }
-        for call in oneways.drain(..) {
-            let after = last;
-            self.call(call, after);
-        }
-        last
+        let node = self.schedule.processors[it.processor].node;
+        let overhead = match std::mem::take(is_resumed) {
+            true => self.schedule.nodes[node].overhead,
+            false => 0,
+        };
+        let cost = cost.saturating_add(overhead);
+        let mut step = Step::new(it.processor, cost, self.priorities[operation]);
+        step.blocking = self.blocking[operation];
+        step.deadline = it.deadline.filter(|_| it.period.is_none());
+        self.push(step, StepWork::Execution { operation }, before)
     }
 
-    /// Adds the messages and the execution of a call. Returns the step after which the caller goes
-    /// on.
-    fn call(&mut self, call: &Call, before: Option<usize>) -> Option<usize> {
+    /// Adds the messages and the execution of a call. Returns the step after which a caller that
+    /// waits goes on.
+    fn call(&mut self, call: &Call, origin: Origin, before: Option<usize>) -> Option<usize> {
         let priority = self.priorities[call.operation];
         let operation = call.operation;
         let mut last = before;
@@ -409,7 +479,7 @@ impl<'a> Expansion<'a> {
             let work = StepWork::Request { operation };
             last = self.message(messages.link, messages.request, priority, work, last);
         }
-        last = self.operation(operation, last);
+        last = self.operation(operation, origin, last);
         if let Some(messages) = call.messages.filter(|_| !call.oneway) {
             let work = StepWork::Reply { operation };
             last = self.message(messages.link, messages.reply, priority, work, last);

@@ -45,18 +45,21 @@
 
 mod analysis;
 mod assign;
+mod checks;
 mod error;
 mod expand;
 mod learn;
 mod lock;
 mod operations;
 mod parse;
+mod pieces;
 mod reservation;
 mod schedule;
 mod sensitivity;
 mod sessions;
 mod table;
 mod task_sets;
+mod threads;
 mod units;
 mod values;
 mod wire;
@@ -76,4 +79,5 @@ pub use schedule::{
 pub use sensitivity::FACTOR_UNIT;
 pub use sessions::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
+pub use threads::{Frame, ThreadOwner, ThreadShortage};
 pub use units::{parse_time, readable_time};

@@ -7,6 +7,7 @@ use chronorb_sched::Time;
 use toml::de::DeValue;
 
 use crate::error::Mistakes;
+use crate::parse::MAX_THREADS;
 use crate::schedule::LockUse;
 use crate::table::{Table, Value, WithSpan, parsed, text};
 use crate::units::{A_TIME, parse_time};
@@ -30,6 +31,7 @@ pub(crate) struct RawOperation {
     pub(crate) period: Option<Time>,
     pub(crate) deadline: Option<Time>,
     pub(crate) jitter: Option<Time>,
+    pub(crate) threads: Option<u32>,
     pub(crate) criticality: Option<u8>,
     pub(crate) importance: Option<u8>,
     pub(crate) priority: Option<i16>,
@@ -181,6 +183,7 @@ fn read_operation(
         period: table.period("period", mistakes),
         deadline: table.positive_time("deadline", mistakes),
         jitter: None,
+        threads: None,
         criticality: None,
         importance: None,
         priority: priority.map(corba_priority),
@@ -192,6 +195,8 @@ fn read_operation(
     if !included {
         raw.location = Location::take(&table, mistakes);
         raw.jitter = table.time("jitter", mistakes);
+        let threads = table.integer("threads", 1, MAX_THREADS, mistakes);
+        raw.threads = threads.and_then(|it| u32::try_from(it).ok());
         raw.criticality = rank(&table, "criticality", mistakes);
         raw.importance = rank(&table, "importance", mistakes);
         raw.locks = read_locks(&table, mistakes);

@@ -7,6 +7,7 @@ use std::ops::Range;
 use siphasher::sip128::{Hasher128, SipHasher13};
 use toml::de::{DeTable, DeValue};
 
+use crate::checks;
 use crate::error::{FileError, Mistakes, ScheduleErrors};
 use crate::operations::{RawOperation, merge, read_operations};
 use crate::schedule::{
@@ -90,7 +91,7 @@ impl Schedule {
 /// interrupts with the linear mapping.
 const GREATEST_USUAL: i16 = 16_383;
 /// The threads of a lane, at most.
-const MAX_THREADS: u64 = 10_000;
+pub(crate) const MAX_THREADS: u64 = 10_000;
 /// The octets of a file, at most.
 const MAX_TEXT: usize = 16 << 20;
 /// The declarations of one kind, at most.
@@ -395,7 +396,7 @@ impl Reader<'_> {
                 self.schedule.lanes.push(Lane {
                     name: name.value,
                     processor,
-                    threads: threads.and_then(|it| u32::try_from(it).ok()).unwrap_or(1),
+                    threads: threads.and_then(|it| u32::try_from(it).ok()),
                     priority: priority.map(corba_priority),
                     order: order.map(|order| LaneOrder::ALL[order]),
                 });
@@ -472,7 +473,7 @@ impl Reader<'_> {
                 messages: None,
             });
             let calls = calls.collect();
-            self.schedule.operations.push(Operation {
+            let operation = Operation {
                 name: raw.name.clone(),
                 interface: raw.interface.clone(),
                 operation: raw.operation.clone(),
@@ -482,57 +483,21 @@ impl Reader<'_> {
                 period: raw.period,
                 deadline: raw.deadline,
                 jitter: raw.jitter.unwrap_or(0),
+                threads: raw.threads.unwrap_or(1),
                 criticality: raw.criticality.unwrap_or(0),
                 importance: raw.importance.unwrap_or(0),
                 priority: raw.priority,
                 locks: raw.locks.clone(),
                 calls,
                 max_size: raw.max_size,
-            });
-            self.check_times(raw);
+            };
+            checks::check_times(raw, &mut self.mistakes, &mut self.schedule.notes);
+            let processor = &self.schedule.processors[operation.processor];
+            checks::check_use(raw, &operation, processor, &mut self.mistakes);
+            self.schedule.operations.push(operation);
         }
         if self.mistakes.is_empty() {
             self.read_messages(&operations);
-        }
-    }
-
-    fn check_times(&mut self, raw: &RawOperation) {
-        let held = raw
-            .locks
-            .iter()
-            .try_fold(0_u64, |sum, lock| sum.checked_add(lock.time));
-        let before = raw.calls.iter().try_fold(0_u64, |sum, call| {
-            let all = call.before.unwrap_or(0).checked_mul(call.count.into())?;
-            sum.checked_add(all)
-        });
-        let Some(cost) = raw.cost else { return };
-        if held.is_none_or(|held| held > cost) {
-            let problem = format!("{} holds its locks for longer than it executes", raw.name);
-            self.mistakes.add(&raw.span, problem);
-        }
-        if before.is_none_or(|before| before > cost) {
-            let problem = format!(
-                "{} executes for longer before its calls than its wcet",
-                raw.name
-            );
-            self.mistakes.add(&raw.span, problem);
-        }
-        let some = raw.calls.iter().any(|call| call.before.is_some());
-        if some && raw.calls.iter().any(|call| call.before.is_none()) {
-            let problem = format!(
-                "{}: give before for all of its calls, or for none",
-                raw.name
-            );
-            self.mistakes.add(&raw.span, problem);
-        }
-        let waits = raw.calls.iter().any(|call| !call.oneway);
-        if waits && !some {
-            let note = format!(
-                "{}: its execution time is divided evenly around its calls; before says where they \
-                 are",
-                raw.name
-            );
-            self.schedule.notes.push(note);
         }
     }
 

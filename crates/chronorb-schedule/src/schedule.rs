@@ -121,8 +121,8 @@ pub struct Lane {
     pub name: String,
     /// The index of the processor.
     pub processor: usize,
-    /// The number of static threads.
-    pub threads: u32,
+    /// The declared number of static threads; `None` for as many as it needs.
+    pub threads: Option<u32>,
     /// The declared CORBA priority.
     pub priority: Option<i16>,
     /// The declared order of its waiting requests.
@@ -178,8 +178,10 @@ pub struct Operation {
     pub period: Option<Time>,
     /// The deadline, from the arrival that starts its transaction.
     pub deadline: Option<Time>,
-    /// The maximum delay of its release.
+    /// The maximum delay of its release; zero without a period.
     pub jitter: Time,
+    /// The threads that execute it in turn, with a period and calls that it waits for.
+    pub threads: u32,
     /// The criticality, from 0 to 4 (very high).
     pub criticality: u8,
     /// The importance, from 0 to 4 (very high).

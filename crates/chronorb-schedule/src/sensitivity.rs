@@ -1,9 +1,10 @@
 //! The room for longer execution times, or what would make a schedule fit.
 
-use chronorb_sched::{Resource, Time, Transaction, analyse_sequences, first_late_step};
+use chronorb_sched::{Time, first_late_step};
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
+use crate::task_sets::TaskSets;
 
 /// The unit of factors: a factor of one.
 pub const FACTOR_UNIT: u64 = 10_000;
@@ -19,10 +20,8 @@ impl Schedule {
     /// As for [`to_task_sets`](Self::to_task_sets).
     pub fn greatest_factor(&self, priorities: &[u32]) -> Result<u64, ScheduleError> {
         let sets = self.to_task_sets(priorities)?;
-        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
         Ok(greatest(MAX_FACTOR, |factor| {
-            let scaled = scaled(&resources, &transactions, factor);
-            scaled.is_some_and(|(resources, transactions)| fits(&resources, &transactions))
+            sets.scaled(factor).is_some_and(|scaled| fits(&scaled))
         }))
     }
 
@@ -37,19 +36,16 @@ impl Schedule {
         priorities: &[u32],
         factor: u64,
     ) -> Result<Option<Vec<(Time, Time)>>, ScheduleError> {
-        let sets = self.to_task_sets(priorities)?;
-        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
-        let Some((resources, transactions)) = scaled(&resources, &transactions, factor.max(1))
-        else {
+        let Some(scaled) = self.to_task_sets(priorities)?.scaled(factor.max(1)) else {
             return Ok(None);
         };
-        let Ok(analysis) = analyse_sequences(&resources, &transactions) else {
+        let Ok(settled) = scaled.settle() else {
             return Ok(None);
         };
-        let each = transactions
-            .iter()
-            .zip(&analysis.responses)
+        let each = (settled.sets.transactions.iter())
+            .zip(&settled.result.responses)
             .map(|(it, responses)| {
+                let it = &it.transaction;
                 let steps = it.steps.iter().zip(responses).map(|(step, response)| {
                     let deadline = step.deadline.unwrap_or(it.deadline);
                     let time = response.time()?;
@@ -73,14 +69,18 @@ impl Schedule {
         factor: u64,
     ) -> Result<Option<usize>, ScheduleError> {
         let sets = self.to_task_sets(priorities)?;
-        let (resources, transactions) = (sets.analysed_resources(), sets.analysed_transactions());
-        let above = factor.saturating_add(1);
-        let Some((resources, transactions)) = scaled(&resources, &transactions, above) else {
+        let Some(Ok(settled)) = (sets.scaled(factor.saturating_add(1))).map(|it| it.settle())
+        else {
             return Ok(None);
         };
-        let late = first_late_step(&resources, &transactions).ok().flatten();
-        Ok(late
-            .and_then(|(transaction, step)| sets.transactions[transaction].works[step].executed()))
+        let settled = settled.sets;
+        let late = first_late_step(
+            &settled.analysed_resources(),
+            &settled.analysed_transactions(),
+        );
+        Ok(late.ok().flatten().and_then(|(transaction, step)| {
+            settled.transactions[transaction].works[step].executed()
+        }))
     }
 
     /// Returns the greatest execution time of one operation with which all deadlines are met with
@@ -94,7 +94,6 @@ impl Schedule {
         operation: usize,
     ) -> Result<Time, ScheduleError> {
         let sets = self.to_task_sets(priorities)?;
-        let resources = sets.analysed_resources();
         let mut changed = self.clone();
         // Locks are held within the execution time, and stay as they are.
         let deadlines = sets.transactions.iter().map(|it| it.transaction.deadline);
@@ -104,47 +103,38 @@ impl Schedule {
         Ok(greatest(most, |cost| {
             changed.operations[operation].cost = cost;
             let sets = changed.to_task_sets(priorities);
-            sets.is_ok_and(|sets| fits(&resources, &sets.analysed_transactions()))
+            sets.is_ok_and(|sets| fits(&sets))
         }))
     }
 }
 
-fn fits(resources: &[Resource], transactions: &[Transaction]) -> bool {
+fn fits(sets: &TaskSets) -> bool {
     // Times of the search that are too great for the analysis do not fit.
-    first_late_step(resources, transactions).is_ok_and(|late| late.is_none())
+    sets.fits().unwrap_or(false)
 }
 
-/// Multiplies costs by the factor, and all times by the unit.
-fn scaled(
-    resources: &[Resource],
-    transactions: &[Transaction],
-    factor: u64,
-) -> Option<(Vec<Resource>, Vec<Transaction>)> {
-    let unit = |time: Time| time.checked_mul(FACTOR_UNIT);
-    let resources = resources.iter().map(|it| {
-        Some(Resource {
-            blocking: unit(it.blocking)?,
-            ..*it
-        })
-    });
-    let transactions = transactions.iter().map(|it| {
-        let mut scaled = it.clone();
-        scaled.period = unit(it.period)?;
-        scaled.deadline = unit(it.deadline)?;
-        scaled.jitter = unit(it.jitter)?;
-        for step in &mut scaled.steps {
-            step.cost = step.cost.checked_mul(factor)?;
-            step.blocking = unit(step.blocking)?;
-            for time in [&mut step.deadline, &mut step.order].into_iter().flatten() {
-                *time = unit(*time)?;
+impl TaskSets {
+    /// Multiplies costs by the factor, and all times by the unit.
+    fn scaled(&self, factor: u64) -> Option<Self> {
+        let unit = |time: Time| time.checked_mul(FACTOR_UNIT);
+        let mut scaled = self.clone();
+        for it in &mut scaled.resources {
+            it.resource.blocking = unit(it.resource.blocking)?;
+        }
+        for it in scaled.transactions.iter_mut().map(|it| &mut it.transaction) {
+            it.period = unit(it.period)?;
+            it.deadline = unit(it.deadline)?;
+            it.jitter = unit(it.jitter)?;
+            for step in &mut it.steps {
+                step.cost = step.cost.checked_mul(factor)?;
+                step.blocking = unit(step.blocking)?;
+                for time in [&mut step.deadline, &mut step.order].into_iter().flatten() {
+                    *time = unit(*time)?;
+                }
             }
         }
         Some(scaled)
-    });
-    Some((
-        resources.collect::<Option<_>>()?,
-        transactions.collect::<Option<_>>()?,
-    ))
+    }
 }
 
 /// Returns the greatest value up to `most` that passes, or zero. The test is monotonic.

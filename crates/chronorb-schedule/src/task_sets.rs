@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chronorb_sched::{Resource, Step, StepSection, Task, Time, Transaction};
 
 use crate::schedule::Schedule;
+use crate::threads::{Frame, ThreadPools};
 
 /// The resources and transactions of a schedule.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,6 +15,8 @@ pub struct TaskSets {
     pub resources: Vec<SharedResource>,
     /// The transactions: one for each operation with a period, then the declared ones.
     pub transactions: Vec<NamedTransaction>,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) pools: ThreadPools,
 }
 
 /// A processor or a link.
@@ -47,6 +50,8 @@ pub struct NamedTransaction {
     pub transaction: Transaction,
     /// The work of each of its steps.
     pub works: Vec<StepWork>,
+    /// Whether it is declared step by step. Otherwise an operation with a period starts it.
+    pub is_declared: bool,
 }
 
 /// The work of a step.

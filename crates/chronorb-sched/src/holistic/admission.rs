@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::{Analysis, LateRound, OwnSteps, analyse};
+use super::{Analysis, LateRound, OwnSteps, after_wait, analyse};
 use crate::error::{AnalysisError, StepGrant};
 use crate::rta::{Preemption, Response};
 use crate::sensitivity::MILLION;
@@ -527,8 +527,9 @@ impl Analysis<'_> {
             let jitter = self.transactions[*transaction].jitter;
             let state = &mut self.states[*transaction][*step];
             let (resource, task) = state.position;
-            (state.delay, state.response) = (Response::Bounded(jitter), Response::Bounded(0));
-            self.tasks[resource][task].jitter = jitter;
+            state.delay = after_wait(jitter, state.wait);
+            state.response = Response::Bounded(0);
+            self.tasks[resource][task].jitter = jitter.saturating_add(state.wait);
         }
         if !matches!(self.run_steps(&affected, LateRound::Ended), Ok(None)) {
             // The responses with more work are bounds as well.

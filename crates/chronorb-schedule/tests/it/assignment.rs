@@ -5,7 +5,7 @@ use chronorb_sched::{
 };
 use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError};
 
-use crate::schedule;
+use crate::{millis, schedule};
 
 /// The four rates of avionics, without lanes.
 const RATES: &str = r#"
@@ -26,10 +26,6 @@ const RATES: &str = r#"
     wcet = "20 ms"
     period = "5 Hz"
 "#;
-
-fn millis(time: u64) -> Response {
-    Response::Bounded(time * 1_000_000)
-}
 
 #[test]
 fn rates_have_the_responses_of_the_analysis() {
@@ -142,7 +138,7 @@ fn the_order_of_a_lane_is_in_the_lock_file() {
     assert_eq!(LockFile::parse("x.rt.lock", &lock.to_string()), Ok(lock));
     for order in LaneOrder::ALL {
         let text = format!(
-            "[[processor]]\nname = \"cpu\"\n[[lane]]\nname = \"a\"\norder = \"{}\"",
+            "[[processor]]\nname = \"cpu\"\ncpu = 0\n[[lane]]\nname = \"a\"\norder = \"{}\"",
             order.name()
         );
         assert_eq!(schedule(&text).lanes[0].order, Some(order));
@@ -229,6 +225,9 @@ fn locks_block_by_their_protocol() {
         [scheduling]
         priorities = "declared"
         locks = "LOCKS"
+        [[processor]]
+        name = "cpu"
+        cpu = 0
         [[operation]]
         name = "A::t1"
         wcet = "5 ms"
@@ -494,7 +493,7 @@ fn one_lane(order: &str, extra: &str) -> Schedule {
         (1_600, 8_000, 48_000),
     ];
     let mut text = format!(
-        "[[processor]]\nname = \"cpu\"\n[[lane]]\nname = \"all\"\nprocessor = \"cpu\"\n\
+        "[[processor]]\nname = \"cpu\"\ncpu = 0\n[[lane]]\nname = \"all\"\nprocessor = \"cpu\"\n\
          order = \"{order}\"\n"
     );
     for (number, (cost, period, deadline)) in operations.into_iter().enumerate() {
@@ -545,7 +544,7 @@ fn dependencies_come_before_importance() {
         wcet = "2 ms"
         period = "20 Hz"
         importance = 0
-        calls = { operation = "A::consume", oneway = true }
+        calls = { operation = "A::consume", oneway = true, before = "2 ms" }
         [[operation]]
         name = "A::consume"
         wcet = "3 ms"

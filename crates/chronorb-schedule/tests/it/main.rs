@@ -3,7 +3,9 @@
 mod assignment;
 mod files;
 mod real_time_io;
+mod soundness;
 
+use chronorb_sched::Response;
 use chronorb_schedule::{Schedule, ScheduleErrors};
 
 /// Parses a schedule without includes.
@@ -18,4 +20,8 @@ fn schedule(text: &str) -> Schedule {
 /// Returns the mistakes of a text.
 fn mistakes(text: &str) -> String {
     parse(text).expect_err("it has mistakes").to_string()
+}
+
+fn millis(time: u64) -> Response {
+    Response::Bounded(time * 1_000_000)
 }

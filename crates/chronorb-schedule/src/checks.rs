@@ -1,0 +1,93 @@
+//! Checks of an operation's values beside each other.
+
+use crate::error::Mistakes;
+use crate::operations::RawOperation;
+use crate::pieces::lock_over_call;
+use crate::schedule::{Operation, Processor};
+use crate::units::readable_time;
+
+/// Refuses what has no effect, and sections of locks that no analysis covers.
+pub(crate) fn check_use(
+    raw: &RawOperation,
+    operation: &Operation,
+    processor: &Processor,
+    mistakes: &mut Mistakes<'_>,
+) {
+    let keys = [
+        ("jitter", raw.jitter.is_some()),
+        ("threads", raw.threads.is_some()),
+    ];
+    for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
+        if raw.period.is_none() {
+            let problem = format!(
+                "{}: {key} is for an operation with a period: this one is released by what \
+                 calls it",
+                raw.name
+            );
+            mistakes.add(&raw.span, problem);
+        }
+    }
+    if let Some(over) = lock_over_call(operation) {
+        let problem = format!(
+            "{} holds the lock {} for {}, and executes for less before it waits for a call: \
+             a lock that is held over a call cannot be analysed",
+            raw.name,
+            over.lock,
+            readable_time(over.time)
+        );
+        mistakes.add(&raw.span, problem);
+    }
+    if !operation.locks.is_empty() && processor.cpu.is_none() {
+        let problem = format!(
+            "{} takes locks, and the processor {} has no cpu: its threads may run at the same \
+             time on several CPUs, where the bounds of one do not hold. Give it a cpu by a \
+             [[processor]]",
+            raw.name, processor.name
+        );
+        mistakes.add(&raw.span, problem);
+    }
+}
+
+/// Refuses times that exceed the execution time.
+pub(crate) fn check_times(
+    raw: &RawOperation,
+    mistakes: &mut Mistakes<'_>,
+    notes: &mut Vec<String>,
+) {
+    let held = raw
+        .locks
+        .iter()
+        .try_fold(0_u64, |sum, lock| sum.checked_add(lock.time));
+    let before = raw.calls.iter().try_fold(0_u64, |sum, call| {
+        let all = call.before.unwrap_or(0).checked_mul(call.count.into())?;
+        sum.checked_add(all)
+    });
+    let Some(cost) = raw.cost else { return };
+    if held.is_none_or(|held| held > cost) {
+        let problem = format!("{} holds its locks for longer than it executes", raw.name);
+        mistakes.add(&raw.span, problem);
+    }
+    if before.is_none_or(|before| before > cost) {
+        let problem = format!(
+            "{} executes for longer before its calls than its wcet",
+            raw.name
+        );
+        mistakes.add(&raw.span, problem);
+    }
+    let some = raw.calls.iter().any(|call| call.before.is_some());
+    if some && raw.calls.iter().any(|call| call.before.is_none()) {
+        let problem = format!(
+            "{}: give before for all of its calls, or for none",
+            raw.name
+        );
+        mistakes.add(&raw.span, problem);
+    }
+    if !raw.calls.is_empty() && !some {
+        let note = format!(
+            "{}: its execution time is divided evenly around its calls; before says where they \
+             are",
+            raw.name
+        );
+        notes.push(note);
+    }
+}
