@@ -32,6 +32,8 @@ struct Part {
     resource: String,
     /// The response of the step before it; `None` if it has no bound.
     waits: Option<Time>,
+    /// The wait for a thread; `None` if it has no bound.
+    thread: Option<Time>,
     cost: Time,
     blocking: Time,
     /// The rest: more urgent work; `None` if it has no bound.
@@ -90,7 +92,7 @@ fn parts(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Vec<
         let waits = before(steps, *step).map_or(Some(named.transaction.jitter), |before| {
             responses[before].time()
         });
-        let own = it.cost.saturating_add(it.blocking);
+        let own = it.cost.saturating_add(it.blocking).saturating_add(it.wait);
         let others = response
             .zip(waits)
             .map(|(response, waits)| response.saturating_sub(waits).saturating_sub(own));
@@ -98,6 +100,7 @@ fn parts(schedule: &Schedule, assignment: &Assignment, operation: usize) -> Vec<
             name: step_name(schedule, assignment, (number, *step)),
             resource: assignment.task_sets.resources[it.resource].name.clone(),
             waits,
+            thread: (it.wait < Time::MAX).then_some(it.wait),
             cost: it.cost,
             blocking: it.blocking,
             others,
@@ -155,12 +158,16 @@ fn explanation(
     for part in parts {
         let _ = write!(
             text,
-            "\n{} on {}\n  waits for what is before it   {}\n  executes                      {}\n  \
+            "\n{} on {}\n  waits for what is before it   {}\n{}  executes                      {}\n  \
              is blocked by less urgent     {}\n  waits for more urgent work    {}\n  \
              ends after                    {}\n",
             part.name,
             part.resource,
             or_unbounded(part.waits),
+            match part.thread {
+                Some(0) => String::new(),
+                wait => format!("  waits for a thread            {}\n", or_unbounded(wait)),
+            },
             readable_time(part.cost),
             readable_time(part.blocking),
             or_unbounded(part.others),
@@ -207,6 +214,7 @@ fn object(
             "name": part.name,
             "resource": part.resource,
             "waits_ns": part.waits,
+            "thread_ns": part.thread,
             "cost_ns": part.cost,
             "blocking_ns": part.blocking,
             "others_ns": part.others,

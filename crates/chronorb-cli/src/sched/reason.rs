@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use chronorb_sched::{BILLION, Response, Step};
-use chronorb_schedule::{Assignment, PriorityRule, Schedule, Time, readable_time};
+use chronorb_schedule::{
+    Assignment, PriorityRule, Schedule, ThreadOwner, ThreadShortage, Time, readable_time,
+};
 
 use super::progress::with_progress;
 use super::source::{SchedCommandError, analysis};
@@ -86,6 +88,8 @@ pub(super) enum Reason {
     Follows { step: String },
     /// More urgent work delays it, and has no bound.
     Delayed { resource: usize },
+    /// It waits for a thread, without a bound.
+    Threads,
 }
 
 impl Reason {
@@ -101,6 +105,10 @@ impl Reason {
         let all = || 0..works.len();
         let name = |step| step_name(schedule, assignment, (number, step));
         let overload = |step: &usize| overload(assignment, (number, *step));
+        let steps = &assignment.task_sets.transactions[number].transaction.steps;
+        if steps.iter().any(|step| step.wait == Time::MAX) {
+            return Self::Threads;
+        }
         if let Some((resource, used)) = all().filter(is_own).find_map(|step| overload(&step)) {
             return Self::Overload { resource, used };
         }
@@ -126,6 +134,7 @@ impl Reason {
             Self::Overload { .. } => "overload",
             Self::Follows { .. } => "follows",
             Self::Delayed { .. } => "delayed",
+            Self::Threads => "threads",
         }
     }
 }
@@ -153,6 +162,7 @@ pub(super) fn late_text(schedule: &Schedule, assignment: &Assignment, late: &Lat
             resource(at),
             percent(used.saturating_sub(BILLION)),
         ),
+        Reason::Threads => "its transaction has too few threads".to_owned(),
         Reason::Follows { step } => format!("{step}, of the same transaction, has none"),
         Reason::Delayed { resource: at } => {
             format!(
@@ -162,6 +172,39 @@ pub(super) fn late_text(schedule: &Schedule, assignment: &Assignment, late: &Lat
         }
     };
     format!("{name}: its response has no bound: {why}")
+}
+
+/// Returns the threads that are too few, and what would do.
+pub(super) fn shortage_text(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    shortage: &ThreadShortage,
+) -> String {
+    let operation = &schedule.operations[shortage.operation].name;
+    let has = match shortage.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let lane = lane_of(assignment, shortage.operation);
+    match (shortage.owner, shortage.needed) {
+        (ThreadOwner::Activity, needed) => format!(
+            "{operation} has {has}, and can take longer than its period: it needs {}",
+            needed.unwrap_or_default()
+        ),
+        (ThreadOwner::Lane, Some(needed)) => format!(
+            "the lane {lane} has {has}, and a request has one also while it waits for calls: \
+             with {needed} none would wait for a thread"
+        ),
+        (ThreadOwner::Lane, None) => {
+            format!("the lane {lane} has {has}, and its requests can have any number at once")
+        }
+    }
+}
+
+fn lane_of(assignment: &Assignment, operation: usize) -> &str {
+    let mut lanes = assignment.lanes.iter();
+    let lane = lanes.find(|lane| lane.operations.contains(&operation));
+    lane.map_or("", |lane| &lane.name)
 }
 
 fn late_by(name: &str, response: Response, deadline: Time) -> String {

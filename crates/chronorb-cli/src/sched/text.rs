@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use chronorb_sched::{BILLION, Response};
-use chronorb_schedule::{Assignment, FACTOR_UNIT, PriorityRule, Schedule, Time, readable_time};
+use chronorb_schedule::{
+    Assignment, FACTOR_UNIT, PriorityRule, Schedule, ThreadOwner, Time, readable_time,
+};
 use serde_json::{Value, json};
 
 use super::check::Verdict;
-use super::reason::{LateMessage, late_text, rule_word};
+use super::reason::{LateMessage, late_text, rule_word, shortage_text};
 use super::words::percent;
 
 /// Renders a verdict for people.
@@ -54,6 +56,10 @@ pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Ve
     text.push('\n');
     for note in &schedule.notes {
         let _ = write!(text, "\nnote: {note}");
+    }
+    for shortage in &assignment.analysis.shortages {
+        let shortage = shortage_text(schedule, assignment, shortage);
+        let _ = write!(text, "\nthreads: {shortage}");
     }
     for late in &verdict.late {
         let late = late_text(schedule, assignment, late);
@@ -256,6 +262,18 @@ pub(super) fn verdict_object(
             "text": it.text(),
         })
     });
+    let threads = assignment.analysis.shortages.iter().map(|it| {
+        json!({
+            "operation": schedule.operations[it.operation].name,
+            "owner": match it.owner {
+                ThreadOwner::Activity => "activity",
+                ThreadOwner::Lane => "lane",
+            },
+            "threads": it.threads,
+            "needed": it.needed,
+            "text": shortage_text(schedule, assignment, it),
+        })
+    });
     let rates = verdict.links.rates.iter();
     let rates = rates.map(|(link, rate)| json!({ "link": link, "bits_per_s": rate }));
     let packet_costs = verdict.links.packet_costs.iter();
@@ -271,6 +289,7 @@ pub(super) fn verdict_object(
         "late": late.collect::<Vec<_>>(),
         "late_messages": late_messages.collect::<Vec<_>>(),
         "refused": refused.collect::<Vec<_>>(),
+        "threads": threads.collect::<Vec<_>>(),
         "remedies": {
             "wcets": wcets,
             "priorities": rules.collect::<Vec<_>>(),
