@@ -96,7 +96,9 @@ pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
 pub use sync::source_affinity::{AffineThread, SourceAffinity};
 pub use sync::wake::Wake;
 pub use sync::worker_set::{Bounds, Call, OfferOutcome, Rank, WakeReason, WorkerSet};
-pub use sys::files::{MAX_FILE, read_file, read_file_up_to, read_text, write_file};
+pub use sys::files::{
+    MAX_FILE, read_file, read_file_up_to, read_text, read_text_up_to, write_file,
+};
 pub use table::epoch;
 pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};

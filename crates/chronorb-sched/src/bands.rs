@@ -72,7 +72,7 @@ fn passes(
     for (i, task) in tasks.iter().enumerate() {
         if band.contains(&task.priority) {
             let above = |other: &Task| other.priority >= *band.start();
-            let response = response_among(tasks, i, preemption, steps, above)?;
+            let response = response_among(tasks, i, preemption, task.deadline, steps, above)?;
             if !response.meets(task.deadline) {
                 return Ok(false);
             }

@@ -27,7 +27,7 @@ pub enum LockProtocol {
 /// Sets [`Task::blocking`] of each task from the critical sections of less urgent tasks.
 ///
 /// A lock can block a task if a task of its priority or above uses the lock. Tasks of equal
-/// priority count as less urgent as well.
+/// priority do not block each other: the whole job counts as more urgent work.
 ///
 /// # Errors
 /// [`AnalysisError`] for zero values, a section of a task that does not exist, or times that exceed
@@ -57,7 +57,7 @@ pub fn assign_blocking(
         let can_block: Vec<_> = locks.iter().filter(|lock| uses_above(**lock)).collect();
         // Sections of tasks below, by locks that can block this one.
         let blocking = sections.iter().filter(|section| {
-            let is_below = section.task != i && tasks[section.task].priority <= priority;
+            let is_below = tasks[section.task].priority < priority;
             is_below && can_block.binary_search(&&section.lock).is_ok()
         });
         let mut by_task = vec![0; count];

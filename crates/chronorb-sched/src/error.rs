@@ -139,11 +139,9 @@ impl Steps {
         self.left < first.left / fraction
     }
 
-    /// Fails at once if there are not enough steps for as many sums.
-    pub(crate) fn reserve(&self, sums: u64, terms: usize) -> Result<(), AnalysisError> {
-        if sums.saturating_mul(terms.max(1) as u64) > self.left {
-            return Err(AnalysisError::TooComplex);
-        }
-        Ok(())
+    /// Whether there are enough steps for as many sums.
+    pub(crate) const fn has(&self, sums: u64, terms: usize) -> bool {
+        let terms = if terms == 0 { 1 } else { terms as u64 };
+        sums.saturating_mul(terms) <= self.left
     }
 }

@@ -35,7 +35,7 @@ use std::collections::HashMap;
 
 use crate::error::{AnalysisError, StepGrant, Steps};
 use crate::ordered::OrderedLevel;
-use crate::rta::{Preemption, Response, response_of};
+use crate::rta::{Preemption, Response, response_up_to};
 use crate::task::{Load, Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
 
@@ -49,7 +49,7 @@ pub struct HolisticAnalysis {
     ///
     /// [`Response::Unbounded`] if a resource is used beyond its capacity, if the jitter of steps
     /// that delay each other grows without end, or if no bound was found within the bound of steps
-    /// or below 1,000 times the deadline and the period.
+    /// or below 1,000 times the deadline or the period, and the jitter.
     pub responses: Vec<Vec<Response>>,
     /// The number of rounds.
     pub rounds: u64,
@@ -364,8 +364,9 @@ impl<'a> Analysis<'a> {
             let mut responses = Vec::with_capacity(steps.len());
             budget.visit(steps.len())?;
             for it in steps {
-                let response = self.response(*it, &mut levels, budget)?;
-                if late.is_none() && !response.meets(self.deadline_of(*it)) {
+                let deadline = self.deadline_of(*it);
+                let response = self.response(*it, deadline, &mut levels, budget)?;
+                if late.is_none() && !response.meets(deadline) {
                     late = Some(*it);
                     if late_round == LateRound::Ended {
                         return Ok(late);
@@ -390,13 +391,15 @@ impl<'a> Analysis<'a> {
             let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(all.len());
             for it in all.iter().copied() {
-                let response = budget.part(8, |part| self.response(it, &mut levels, part));
+                let transaction = &self.transactions[it.0];
+                let longest = self.deadline_of(it).max(transaction.period);
+                let longest = longest.saturating_add(transaction.jitter);
+                let longest = longest.saturating_mul(LONGEST);
+                let response = budget.part(8, |part| self.response(it, longest, &mut levels, part));
                 self.granted = budget.granted();
                 if self.granted.check().is_err() {
                     return;
                 }
-                let period = self.transactions[it.0].period;
-                let longest = self.deadline_of(it).max(period).saturating_mul(LONGEST);
                 let response = response.ok().filter(|response| response.meets(longest));
                 responses.push(response.unwrap_or(Response::Unbounded));
             }
@@ -445,10 +448,12 @@ impl<'a> Analysis<'a> {
                 .any(delays)
     }
 
-    /// Computes the response of a step, from the arrival of its transaction.
+    /// Computes the response of a step, from the arrival of its transaction. Of one that exceeds
+    /// the limit, the result is a part that does.
     fn response(
         &self,
         (transaction, step): (usize, usize),
+        limit: Time,
         levels: &mut LevelResponses,
         budget: &mut Steps,
     ) -> Result<Response, AnalysisError> {
@@ -472,7 +477,7 @@ impl<'a> Analysis<'a> {
             return Ok(response);
         }
         budget.visit(self.tasks[resource].len())?;
-        let response = self.own_response((transaction, step), is_alone, budget)?;
+        let response = self.own_response((transaction, step), limit, is_alone, budget)?;
         if is_shared(&response) {
             levels.insert(level, response);
         }
@@ -483,6 +488,7 @@ impl<'a> Analysis<'a> {
     fn own_response(
         &self,
         (transaction, step): (usize, usize),
+        limit: Time,
         is_alone: bool,
         budget: &mut Steps,
     ) -> Result<Response, AnalysisError> {
@@ -498,7 +504,8 @@ impl<'a> Analysis<'a> {
             return Ok(Response::Unbounded);
         }
         let preemption = self.resources[resource].preemption;
-        let plain = response_of(tasks, number, preemption, budget)?;
+        let limit = limit.saturating_sub(state.offset);
+        let plain = response_up_to(tasks, number, preemption, limit, budget)?;
         let Response::Bounded(mut time) = plain else {
             return Ok(Response::Unbounded);
         };

@@ -193,7 +193,8 @@ pub fn guaranteed(
                 above.extend(others.map(|(_, task)| task.load()));
                 let task = &tasks[*i];
                 let mode = Preemption::Preemptive;
-                let response = worst(task.load(), task.blocking, &above, mode, &mut steps)?;
+                let limit = task.deadline;
+                let response = worst(task.load(), task.blocking, &above, mode, limit, &mut steps)?;
                 verdicts[*i] = response.meets(task.deadline);
             }
         } else if earlier.is_empty() && own.iter().all(|task| task.blocking == 0) {

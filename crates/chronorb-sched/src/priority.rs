@@ -68,9 +68,14 @@ pub fn assign_optimal(tasks: &mut [Task], preemption: Preemption) -> Result<usiz
     for level in 1..=tasks.len() {
         let mut fitting = None;
         for (position, i) in left.iter().enumerate() {
-            let response = response_among(&trial, *i, preemption, &mut steps, |other| {
-                other.priority == u32::MAX
-            })?;
+            let response = response_among(
+                &trial,
+                *i,
+                preemption,
+                trial[*i].deadline,
+                &mut steps,
+                |other| other.priority == u32::MAX,
+            )?;
             if response.meets(trial[*i].deadline) {
                 fitting = Some(position);
                 break;

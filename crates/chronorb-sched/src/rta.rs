@@ -81,7 +81,8 @@ pub fn is_schedulable(tasks: &[Task], preemption: Preemption) -> Result<bool, An
     validate(tasks)?;
     let mut steps = Steps::new(tasks.len());
     for (i, task) in tasks.iter().enumerate() {
-        if !response_of(tasks, i, preemption, &mut steps)?.meets(task.deadline) {
+        let response = response_up_to(tasks, i, preemption, task.deadline, &mut steps)?;
+        if !response.meets(task.deadline) {
             return Ok(false);
         }
     }
@@ -94,8 +95,19 @@ pub(crate) fn response_of(
     preemption: Preemption,
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
+    response_up_to(tasks, task, preemption, Time::MAX, steps)
+}
+
+/// Computes the response of a task as [`worst`] does.
+pub(crate) fn response_up_to(
+    tasks: &[Task],
+    task: usize,
+    preemption: Preemption,
+    limit: Time,
+    steps: &mut Steps,
+) -> Result<Response, AnalysisError> {
     let own = &tasks[task];
-    response_among(tasks, task, preemption, steps, |other| {
+    response_among(tasks, task, preemption, limit, steps, |other| {
         other.priority >= own.priority
     })
 }
@@ -105,6 +117,7 @@ pub(crate) fn response_among(
     tasks: &[Task],
     task: usize,
     preemption: Preemption,
+    limit: Time,
     steps: &mut Steps,
     is_above: impl Fn(&Task) -> bool,
 ) -> Result<Response, AnalysisError> {
@@ -122,66 +135,107 @@ pub(crate) fn response_among(
         }
     }
     match preemption {
-        Preemption::Preemptive => worst(own.load(), own.blocking, &above, preemption, steps),
+        Preemption::Preemptive => worst(own.load(), own.blocking, &above, preemption, limit, steps),
         Preemption::NonPreemptive => {
             let blocking = own.blocking.max(longest_below);
-            worst(own.load(), blocking, &above, preemption, steps)
+            worst(own.load(), blocking, &above, preemption, limit, steps)
         }
     }
 }
 
-/// Computes the maximum response time over all jobs of a busy period.
+/// Computes the maximum response time over all jobs of a busy period, or that of the first job
+/// whose response exceeds the limit. Where that takes too many steps, and each job meets the limit
+/// because the whole busy period does, the result is the time of the busy period.
 pub(crate) fn worst(
     own: Load,
     blocking: Time,
     above: &[Load],
     preemption: Preemption,
+    limit: Time,
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
     let all = || above.iter().copied().chain([own]);
-    let jobs = match compare_within(all(), steps)? {
-        Ordering::Greater => return Ok(Response::Unbounded),
-        // The busy period may have no end, but repeats itself with the hyperperiod.
-        Ordering::Equal => hyperperiod(all().map(|load| load.period))? / own.period,
-        Ordering::Less => {
-            let mut loads = above.to_vec();
-            loads.push(own);
-            let first = blocking.checked_add(own.cost);
-            let first = first.ok_or(AnalysisError::TooLarge)?;
-            let end = fixed_point(blocking, first, &loads, steps, Load::work_within)?;
-            end.saturating_add(own.jitter).div_ceil(own.period)
-        }
+    let share = compare_within(all(), steps)?;
+    if share == Ordering::Greater {
+        return Ok(Response::Unbounded);
+    }
+    let mut jobs = BusyPeriod {
+        own,
+        blocking,
+        above,
+        preemption,
+        start: 0,
     };
-    steps.reserve(jobs, above.len())?;
-    let mut longest = 0;
-    let mut start = 0;
-    for job in 0..jobs {
+    let mut longest = jobs.response(0, steps)?;
+    if longest > limit {
+        return Ok(Response::Bounded(longest));
+    }
+    let (count, bound) = if share == Ordering::Equal {
+        // The busy period may have no end, but repeats itself with the hyperperiod.
+        let periods = hyperperiod(all().map(|load| load.period));
+        (periods.unwrap_or(Time::MAX) / own.period, None)
+    } else {
+        let mut loads = above.to_vec();
+        loads.push(own);
+        let first = blocking.checked_add(own.cost);
+        let first = first.ok_or(AnalysisError::TooLarge)?;
+        let end = fixed_point(blocking, first, &loads, steps, Load::work_within)?;
+        let busy = end.saturating_add(own.jitter);
+        (busy.div_ceil(own.period), Some(busy))
+    };
+    if !steps.has(count, above.len())
+        && let Some(bound) = bound.filter(|bound| *bound <= limit && *bound < Time::MAX)
+    {
+        return Ok(Response::Bounded(bound));
+    }
+    for job in 1..count {
+        longest = longest.max(jobs.response(job, steps)?);
+        if longest > limit {
+            break;
+        }
+    }
+    Ok(Response::Bounded(longest))
+}
+
+/// The jobs of a task in a busy period.
+struct BusyPeriod<'l> {
+    own: Load,
+    blocking: Time,
+    above: &'l [Load],
+    preemption: Preemption,
+    /// The start of the search for the end of the next job.
+    start: Time,
+}
+
+impl BusyPeriod<'_> {
+    /// Returns the response of the next job, from its arrival.
+    fn response(&mut self, job: u64, steps: &mut Steps) -> Result<Time, AnalysisError> {
+        let own = self.own;
         let before = job
             .checked_mul(own.cost)
-            .and_then(|it| it.checked_add(blocking));
+            .and_then(|it| it.checked_add(self.blocking));
         let before = before.ok_or(AnalysisError::TooLarge)?;
-        let end = match preemption {
+        let end = match self.preemption {
             Preemption::Preemptive => {
                 let work = before.checked_add(own.cost);
                 let work = work.ok_or(AnalysisError::TooLarge)?;
-                let from = work.max(start);
-                let end = fixed_point(work, from, above, steps, Load::work_within)?;
-                start = end;
+                let from = work.max(self.start);
+                let end = fixed_point(work, from, self.above, steps, Load::work_within)?;
+                self.start = end;
                 Some(end)
             }
             Preemption::NonPreemptive => {
-                let from = before.max(start);
-                start = fixed_point(before, from, above, steps, Load::work_through)?;
-                start.checked_add(own.cost)
+                let from = before.max(self.start);
+                self.start = fixed_point(before, from, self.above, steps, Load::work_through)?;
+                self.start.checked_add(own.cost)
             }
         };
         // A job arrives `job` periods after the first one, which is late by the jitter.
         let since_first = end.and_then(|end| end.checked_add(own.jitter));
         let since_first = since_first.ok_or(AnalysisError::TooLarge)?;
         let arrival = job.checked_mul(own.period).ok_or(AnalysisError::TooLarge)?;
-        longest = longest.max(since_first.saturating_sub(arrival));
+        Ok(since_first.saturating_sub(arrival))
     }
-    Ok(Response::Bounded(longest))
 }
 
 /// Returns the longest time for which loads keep their resource busy, whatever their order.

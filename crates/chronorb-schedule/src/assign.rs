@@ -102,9 +102,13 @@ impl Schedule {
         } else {
             self.bands(own, levels.len())?
         };
-        let (bands, priorities) = self.numbered(&bands, &ranks)?;
+        let (bands, priorities) = self.numbered(&bands, &ranks);
         let band_ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
         let settled = self.to_task_sets(&band_ranks)?.settle()?;
+        // What is late is said first, with as many levels as there are.
+        if settled.result.schedulable {
+            self.check_levels(priorities.len())?;
+        }
         Ok(Assignment {
             lanes: self.lanes_of(&bands, &priorities, &settled)?,
             ranks,
@@ -293,11 +297,7 @@ impl Schedule {
     }
 
     /// Numbers the bands from 0 on, and spreads CORBA priorities over them.
-    fn numbered(
-        &self,
-        bands: &[usize],
-        ranks: &[u32],
-    ) -> Result<(Vec<usize>, Vec<i16>), ScheduleError> {
+    fn numbered(&self, bands: &[usize], ranks: &[u32]) -> (Vec<usize>, Vec<i16>) {
         let mut used = bands.to_vec();
         used.sort_unstable();
         used.dedup();
@@ -308,20 +308,10 @@ impl Schedule {
             for (band, rank) in numbered.iter().zip(ranks) {
                 priorities[*band] = i16::try_from(rank - 1).unwrap_or(i16::MAX);
             }
-            return Ok((numbered, priorities));
-        }
-        let (least, greatest) = (self.rules.least, self.rules.greatest);
-        let native = |corba: i16| (i64::from(corba) - 1) * NATIVE_STEPS / i64::from(i16::MAX);
-        let available = usize::try_from(native(greatest) - native(least) + 1).unwrap_or(0);
-        if used.len() > available {
-            return Err(ScheduleError::TooFewPriorities {
-                levels: used.len(),
-                available,
-                least,
-                greatest,
-            });
+            return (numbered, priorities);
         }
         // Evenly over the native priorities, each by the least CORBA priority that maps to it.
+        let (least, greatest) = (self.rules.least, self.rules.greatest);
         let count = i64::try_from(used.len()).unwrap_or(i64::MAX);
         let range = native(greatest) - native(least) + 1;
         let priorities = (1..=count).map(|position| {
@@ -330,7 +320,22 @@ impl Schedule {
             let corba = corba.clamp(least.into(), greatest.into());
             i16::try_from(corba).unwrap_or(greatest)
         });
-        Ok((numbered, priorities.collect()))
+        (numbered, priorities.collect())
+    }
+
+    /// Refuses more levels than there are priorities to assign.
+    fn check_levels(&self, levels: usize) -> Result<(), ScheduleError> {
+        let (least, greatest) = (self.rules.least, self.rules.greatest);
+        let available = usize::try_from(native(greatest) - native(least) + 1).unwrap_or(0);
+        if self.rules.priorities == PriorityRule::Declared || levels <= available {
+            return Ok(());
+        }
+        Err(ScheduleError::TooFewPriorities {
+            levels,
+            available,
+            least,
+            greatest,
+        })
     }
 
     /// Returns the lanes. One without declared threads gets as many as can have a request at once,
@@ -405,6 +410,11 @@ impl Schedule {
 const MOST_THREADS: u64 = 64;
 /// The native real-time priorities of the linear mapping of chronorb, from 1 to 98.
 const NATIVE_STEPS: i64 = 98;
+
+/// Returns the step of the linear mapping of a CORBA priority.
+fn native(corba: i16) -> i64 {
+    (i64::from(corba) - 1) * NATIVE_STEPS / i64::from(i16::MAX)
+}
 
 /// Returns the priority of a position for the analysis.
 fn rank(position: usize) -> u32 {

@@ -129,6 +129,14 @@ pub enum ScheduleError {
         /// The greatest number of steps of a schedule.
         limit: usize,
     },
+    /// Calls within calls, deeper than the analysis permits.
+    #[error("the calls of {transaction} are nested more than {limit} deep: use fewer levels")]
+    TooDeep {
+        /// The name of the transaction.
+        transaction: String,
+        /// The greatest depth.
+        limit: usize,
+    },
     /// More levels than there are priorities.
     #[error(
         "{levels} levels are needed, and the CORBA priorities from {least} to {greatest} have \

@@ -327,6 +327,7 @@ struct Expansion<'a> {
     left: &'a mut usize,
     depth: usize,
     is_too_long: bool,
+    is_too_deep: bool,
 }
 
 impl<'a> Expansion<'a> {
@@ -346,6 +347,7 @@ impl<'a> Expansion<'a> {
             left,
             depth: 0,
             is_too_long: false,
+            is_too_deep: false,
         }
     }
 
@@ -356,6 +358,12 @@ impl<'a> Expansion<'a> {
         is_ordered: &[bool],
         is_declared: bool,
     ) -> Result<NamedTransaction, ScheduleError> {
+        if self.is_too_deep {
+            return Err(ScheduleError::TooDeep {
+                transaction: name.to_owned(),
+                limit: MAX_DEPTH,
+            });
+        }
         if self.is_too_long {
             return Err(ScheduleError::TooManySteps {
                 transaction: name.to_owned(),
@@ -397,7 +405,8 @@ impl<'a> Expansion<'a> {
         origin: Origin,
         before: Option<usize>,
     ) -> Option<usize> {
-        if self.is_too_long || self.depth >= MAX_DEPTH {
+        self.is_too_deep |= self.depth >= MAX_DEPTH;
+        if self.is_too_long || self.is_too_deep {
             self.is_too_long = true;
             return before;
         }

@@ -72,6 +72,7 @@ pub use lock::{
     LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
     LockReservation, LockUrgency,
 };
+pub use parse::MAX_TEXT;
 pub use schedule::{
     Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
     LockUse, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,

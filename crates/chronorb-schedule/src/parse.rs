@@ -92,8 +92,8 @@ impl Schedule {
 const GREATEST_USUAL: i16 = 16_383;
 /// The threads of a lane, at most.
 pub(crate) const MAX_THREADS: u64 = 10_000;
-/// The octets of a file, at most.
-const MAX_TEXT: usize = 16 << 20;
+/// The octets of a schedule file, and of each that it includes, at most: 16 MiB.
+pub const MAX_TEXT: usize = 16 << 20;
 /// The declarations of one kind, at most.
 const MAX_ITEMS: usize = 20_000;
 

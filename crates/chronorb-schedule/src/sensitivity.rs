@@ -52,7 +52,7 @@ impl Schedule {
                     Some((i128::from(deadline) - i128::from(time), time, deadline))
                 });
                 let tightest = steps.collect::<Option<Vec<_>>>()?.into_iter().min()?;
-                Some((tightest.1.div_ceil(FACTOR_UNIT), tightest.2 / FACTOR_UNIT))
+                Some((tightest.1, tightest.2))
             });
         Ok(each.collect())
     }
@@ -114,24 +114,13 @@ fn fits(sets: &TaskSets) -> bool {
 }
 
 impl TaskSets {
-    /// Multiplies costs by the factor, and all times by the unit.
+    /// Multiplies costs by a factor in units of [`FACTOR_UNIT`], rounded up.
     fn scaled(&self, factor: u64) -> Option<Self> {
-        let unit = |time: Time| time.checked_mul(FACTOR_UNIT);
         let mut scaled = self.clone();
-        for it in &mut scaled.resources {
-            it.resource.blocking = unit(it.resource.blocking)?;
-        }
-        for it in scaled.transactions.iter_mut().map(|it| &mut it.transaction) {
-            it.period = unit(it.period)?;
-            it.deadline = unit(it.deadline)?;
-            it.jitter = unit(it.jitter)?;
-            for step in &mut it.steps {
-                step.cost = step.cost.checked_mul(factor)?;
-                step.blocking = unit(step.blocking)?;
-                for time in [&mut step.deadline, &mut step.order].into_iter().flatten() {
-                    *time = unit(*time)?;
-                }
-            }
+        let transactions = scaled.transactions.iter_mut();
+        for step in transactions.flat_map(|it| &mut it.transaction.steps) {
+            let cost = u128::from(step.cost) * u128::from(factor);
+            step.cost = Time::try_from(cost.div_ceil(FACTOR_UNIT.into())).ok()?;
         }
         Some(scaled)
     }

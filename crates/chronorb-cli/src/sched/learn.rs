@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use chronorb_orb::OperationSnapshot;
 use chronorb_schedule::readable_time;
-use chronorb_schedule::{Margin, MeasuredCost, Operation, Schedule, ScheduleErrors, Time};
+use chronorb_schedule::{
+    MAX_TEXT, Margin, MeasuredCost, Operation, Schedule, ScheduleErrors, Time,
+};
 use clap::Args;
 use thiserror::Error;
 
@@ -60,14 +62,15 @@ pub(crate) enum LearnError {
 /// Writes the measured execution times of an ORB into a schedule.
 pub(crate) fn run(arguments: &LearnArguments) -> Result<(), LearnError> {
     let file = &arguments.file;
-    let text = chronorb_rt::read_text(file).map_err(|error| LearnError::Read {
+    let text = chronorb_rt::read_text_up_to(file, MAX_TEXT).map_err(|error| LearnError::Read {
         file: file.clone(),
         error,
     })?;
     let directory = file.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = file.display().to_string();
     let schedule = Schedule::parse(&name, &text, &mut |name| {
-        chronorb_rt::read_text(&directory.join(name)).map_err(|error| error.to_string())
+        chronorb_rt::read_text_up_to(&directory.join(name), MAX_TEXT)
+            .map_err(|error| error.to_string())
     })?;
     let report = top::report(arguments.target.as_ref())?;
     let costs = costs(&schedule, &report.operations);

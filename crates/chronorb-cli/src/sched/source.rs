@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chronorb_report::ReportError;
-use chronorb_schedule::{Assignment, Schedule, ScheduleError, ScheduleErrors};
+use chronorb_schedule::{Assignment, MAX_TEXT, Schedule, ScheduleError, ScheduleErrors};
 use thiserror::Error;
 
 use super::progress::with_progress;
@@ -14,6 +14,8 @@ use super::progress::with_progress;
 pub(crate) enum SchedCommandError {
     #[error("{}: the file cannot be read: {error}", file.display())]
     Read { file: PathBuf, error: io::Error },
+    #[error("{}: the schedule has no [[operation]] and no [[transaction]]", file.display())]
+    Empty { file: PathBuf },
     #[error("this is no schedule:\n{0}")]
     Schedule(#[from] ScheduleErrors),
     #[error("{}: {error}", file.display())]
@@ -32,14 +34,21 @@ pub(crate) enum SchedCommandError {
 
 /// Reads a schedule and the files that it includes, which are named from its directory.
 pub(super) fn read(file: &Path) -> Result<Schedule, SchedCommandError> {
-    let text = chronorb_rt::read_text(file).map_err(|error| SchedCommandError::Read {
-        file: file.to_owned(),
-        error,
-    })?;
+    let text =
+        chronorb_rt::read_text_up_to(file, MAX_TEXT).map_err(|error| SchedCommandError::Read {
+            file: file.to_owned(),
+            error,
+        })?;
     let directory = file.parent().unwrap_or_else(|| Path::new(""));
     let schedule = Schedule::parse(&file.display().to_string(), &text, &mut |name| {
-        chronorb_rt::read_text(&directory.join(name)).map_err(|error| error.to_string())
+        chronorb_rt::read_text_up_to(&directory.join(name), MAX_TEXT)
+            .map_err(|error| error.to_string())
     })?;
+    if schedule.operations.is_empty() && schedule.transactions.is_empty() {
+        return Err(SchedCommandError::Empty {
+            file: file.to_owned(),
+        });
+    }
     Ok(schedule)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chronorb_giop::SystemException;
 use chronorb_schedule::{
-    LockFile, LockOperation, Schedule, ScheduleErrors, SessionError, Sessions,
+    LockFile, LockOperation, MAX_TEXT, Schedule, ScheduleErrors, SessionError, Sessions,
 };
 use thiserror::Error;
 
@@ -327,7 +327,7 @@ fn lock_path(schedule: &Path) -> PathBuf {
 }
 
 fn text_of(path: &Path) -> Result<String, StartError> {
-    chronorb_rt::read_text(path).map_err(|source| StartError::Unreadable {
+    chronorb_rt::read_text_up_to(path, MAX_TEXT).map_err(|source| StartError::Unreadable {
         path: path.to_owned(),
         source,
     })

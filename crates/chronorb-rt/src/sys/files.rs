@@ -56,7 +56,15 @@ pub fn read_file_up_to(path: &Path, most: usize) -> io::Result<(Vec<u8>, Metadat
 /// # Errors
 /// As [`read_file`], and [`io::ErrorKind::InvalidData`] for a file that is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    let (octets, _) = read_file(path)?;
+    read_text_up_to(path, MAX_FILE)
+}
+
+/// As [`read_text`], of at most `most` octets.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_text_up_to(path: &Path, most: usize) -> io::Result<String> {
+    let (octets, _) = read_file_up_to(path, most)?;
     String::from_utf8(octets)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

@@ -1,7 +1,7 @@
 //! Files whose deadlines are missed by the ORB, or by a simulator of operations, lanes and threads
 //! that shares no code with the analysis. The figures are those of such runs.
 
-use chronorb_schedule::{Assignment, Schedule, ThreadOwner};
+use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, ThreadOwner};
 
 use crate::{millis, mistakes, schedule};
 
@@ -292,4 +292,83 @@ fn work_outside_of_the_file_and_a_lock_by_inheritance_delay_one_job() {
         let analysis = schedule(&text).assign().expect("it is analysed").analysis;
         assert_eq!(analysis.operations[0].response, millis(expected), "{locks}");
     }
+}
+
+/// A set that is late is said to be late, whatever the number of its levels.
+#[test]
+fn what_is_late_is_said_before_levels_are_counted() {
+    let mut text = String::new();
+    for number in 0..120 {
+        text += &format!(
+            "[[operation]]\nname = \"A::o{number}\"\nwcet = \"10 us\"\nperiod = \"{} ms\"\n",
+            50 + number
+        );
+    }
+    let late = "[[operation]]\nname = \"Late::op\"\nwcet = \"5 ms\"\nperiod = \"1 s\"\n\
+                deadline = \"4 ms\"\n";
+    let it = schedule(&(text.clone() + late));
+    let analysis = it.assign().expect("it is analysed").analysis;
+    assert!(!analysis.feasible);
+    assert!(!analysis.operations[120].is_on_time());
+    assert!(
+        schedule(&text)
+            .assign()
+            .expect("it is analysed")
+            .analysis
+            .feasible
+    );
+}
+
+/// The factor is found also for times that have no room for a finer unit in 64 bits.
+#[test]
+fn long_periods_have_room_too() {
+    for period in ["20000 min", "100000 min", "10000000 min"] {
+        let text =
+            format!("[[operation]]\nname = \"A::a\"\nwcet = \"1 ms\"\nperiod = \"{period}\"\n");
+        let it = schedule(&text);
+        let ranks = it.assign().expect("it is analysed").band_ranks();
+        let factor = it.greatest_factor(&ranks).expect("it is analysed");
+        assert_eq!(factor, 100 * FACTOR_UNIT, "{period}");
+    }
+}
+
+/// No other work delays the only operation, however long its jitter is.
+#[test]
+fn long_jitter_is_late_at_once_or_has_a_bound() {
+    let text = |jitter: &str, deadline: &str| {
+        format!(
+            "[[operation]]\nname = \"A::a\"\nwcet = \"1 ms\"\nperiod = \"10 ms\"\n\
+             jitter = \"{jitter}\"\ndeadline = \"{deadline}\"\n"
+        )
+    };
+    for (jitter, deadline, fits) in [
+        ("60 min", "10 ms", false),
+        ("60 s", "10 ms", false),
+        ("60 s", "61 s", true),
+        ("60 min", "80 min", true),
+    ] {
+        let analysis = schedule(&text(jitter, deadline))
+            .assign()
+            .expect("it is analysed");
+        assert_eq!(analysis.analysis.feasible, fits, "{jitter}, {deadline}");
+        assert!(analysis.analysis.operations[0].response.time().is_some());
+    }
+}
+
+#[test]
+fn calls_that_are_nested_too_deep_are_said_to_be() {
+    let mut text = "[[operation]]\nname = \"A::o0\"\nwcet = \"1 us\"\nperiod = \"1 s\"\n\
+                    calls = \"A::o1\"\n"
+        .to_owned();
+    for number in 1..=201 {
+        text += &format!("[[operation]]\nname = \"A::o{number}\"\nwcet = \"1 us\"\n");
+        if number < 201 {
+            text += &format!("calls = \"A::o{}\"\n", number + 1);
+        }
+    }
+    let error = schedule(&text).assign().expect_err("it is too deep");
+    assert_eq!(
+        error.to_string(),
+        "the calls of A::o0 are nested more than 200 deep: use fewer levels"
+    );
 }
