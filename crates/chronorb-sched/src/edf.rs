@@ -72,6 +72,25 @@ pub fn test_demand(
         return Ok(test);
     }
     let segments = Segments::new(tasks, blocking)?;
+    let is_plain = |task: &Task| effective_deadline(task) >= task.period;
+    match test_deadlines(tasks, &segments, usage, test) {
+        // The demand within a time is at most the use of it, then (Liu and Layland 1973).
+        Err(AnalysisError::TooComplex | AnalysisError::TooLarge)
+            if segments.longest() == 0 && tasks.iter().all(is_plain) =>
+        {
+            Ok(test)
+        }
+        tested => tested,
+    }
+}
+
+/// Tests the deadlines from the last one that matters back.
+fn test_deadlines(
+    tasks: &[Task],
+    segments: &Segments,
+    usage: Ordering,
+    mut test: DemandTest,
+) -> Result<DemandTest, AnalysisError> {
     let Some(earliest) = tasks.iter().map(effective_deadline).min() else {
         return Ok(test);
     };

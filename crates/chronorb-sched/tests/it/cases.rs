@@ -584,3 +584,33 @@ fn a_full_processor_with_jitter_has_bounded_responses() {
     let over = ranked(&[(5, 10), (11, 20)]);
     assert_eq!(times(&over), [Response::Bounded(5), Response::Unbounded]);
 }
+
+/// The load is 0.99991, and the first job of the second task already decides.
+#[test]
+fn a_late_job_decides_however_long_the_busy_period_is() {
+    let tasks = [
+        (5, 23, 55, 0, 4),
+        (2, 19, 31, 18, 1),
+        (1, 29, 39, 0, 3),
+        (12, 24, 43, 15, 2),
+        (2, 14, 17, 0, 5),
+    ];
+    let tasks = tasks.map(|(cost, period, deadline, jitter, priority)| {
+        Task::new(cost, period)
+            .with_deadline(deadline)
+            .with_jitter(jitter)
+            .with_priority(priority)
+    });
+    assert_eq!(fits(&tasks), Ok(false));
+}
+
+/// Without jitter and blocking, and with deadlines of at least the periods, the load decides.
+#[test]
+fn the_load_decides_by_deadline() {
+    let tasks = [(4, 87), (5, 37), (1, 35), (14, 67)].map(|(cost, period)| Task::new(cost, period));
+    let factor = breakdown_factor(&tasks, |tasks| {
+        Ok(test_demand(tasks, DeadlineBlocking::None)?.schedulable)
+    });
+    // 1/U = 2.3886…
+    assert_eq!(factor.map(|factor| factor / 100), Ok(23_886));
+}
