@@ -20,8 +20,7 @@
 //! time w that is its execution and the work of all others of at least its priority in w. If w is
 //! at most its period, it is also the work of all of them, itself among them. So w is the same for
 //! all such transactions of one priority and blocking whose period is at least w, and is computed
-//! once. A bound by [`after_release`](Analysis::after_release) is none for them: it counts at least
-//! as much of others.
+//! once. A bound [along its path](path) is none for them: it counts at least as much of others.
 //!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
@@ -29,6 +28,7 @@
 //! none was found, makes that of each step unbounded which depends on it.
 
 mod admission;
+mod path;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ use std::collections::HashMap;
 use crate::error::{AnalysisError, StepGrant, Steps};
 use crate::ordered::OrderedLevel;
 use crate::rta::{Preemption, Response, response_up_to};
-use crate::task::{Load, Task, Time, validate};
+use crate::task::{Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
 
 /// The responses of transactions.
@@ -88,8 +88,9 @@ pub fn analyse_transactions(
 /// If the responses of a step and of those before and after it are at most the period, they have
 /// ended when the transaction arrives again. From its release on, the step is then delayed by at
 /// most the jobs of each other branch and transaction that have not ended, as far as they keep to
-/// their responses, and by those that arrive later. The shorter one of this bound and of that of
-/// [`analyse_transactions`] counts.
+/// their responses, and by those that arrive later. The same holds for several steps that follow
+/// each other, together: a job of another transaction delays all of them only once. The shortest
+/// of these bounds and of that of [`analyse_transactions`] counts.
 ///
 /// # Errors
 /// As for [`analyse_transactions`].
@@ -512,10 +513,8 @@ impl<'a> Analysis<'a> {
         if is_alone {
             return Ok(plain);
         }
-        if self.own == OwnSteps::LeftOut
-            && let Some(shorter) = self.after_release(state, preemption, time, budget)?
-        {
-            time = time.min(shorter);
+        if self.own == OwnSteps::LeftOut {
+            time = self.along_paths((transaction, step), time, budget)?;
         }
         // A bound that takes too many steps is none; the other one holds.
         if let Ok(Some(ordered)) = budget.part(8, |part| self.in_order(state, part)) {
@@ -566,67 +565,6 @@ impl<'a> Analysis<'a> {
             blocking,
         };
         level.response(position, spread, budget)
-    }
-
-    /// Returns the response of a step without its offset, if it and its relatives have ended when
-    /// the transaction arrives again; at most `limit`. `None` if that is not sure.
-    ///
-    /// A job of another step, with offset O and response R, delays a job that is released at t and
-    /// waits for w only if it has not ended at t and is released before t + w. So it arrives after
-    /// t − R and before t + w − O, as that of a load with jitter R − O. Steps of equal priority
-    /// count whether they are first or not. Jobs of the same step, and of those before and after
-    /// it, are not among them: those of earlier arrivals have ended, and those of the same arrival
-    /// have ended or follow.
-    fn after_release(
-        &self,
-        state: &StepState,
-        preemption: Preemption,
-        limit: Time,
-        budget: &mut Steps,
-    ) -> Result<Option<Time>, AnalysisError> {
-        let (resource, number) = state.position;
-        let tasks = &self.tasks[resource];
-        let (transaction, _) = self.owners[resource][number];
-        let period = self.transactions[transaction].period;
-        let mut relatives = self.states[transaction].iter();
-        if relatives.any(|it| state.is_related(it) && !it.response.meets(period)) {
-            return Ok(None);
-        }
-        let own = &tasks[number];
-        let mut above = Vec::new();
-        let mut blocking = own.blocking;
-        for (task, owner) in tasks.iter().zip(&self.owners[resource]) {
-            let other = &self.states[owner.0][owner.1];
-            if owner.0 == transaction && state.is_related(other) {
-                continue;
-            }
-            if task.priority >= own.priority {
-                let Response::Bounded(response) = other.response else {
-                    return Ok(None);
-                };
-                let released = task.jitter.saturating_add(other.offset);
-                above.push(Load {
-                    jitter: response.max(released) - other.offset,
-                    ..task.load()
-                });
-            } else if preemption == Preemption::NonPreemptive {
-                blocking = blocking.max(task.cost);
-            }
-        }
-        let rest = limit.saturating_sub(own.jitter);
-        let end = match preemption {
-            Preemption::Preemptive => {
-                let work = own.cost.checked_add(blocking);
-                bounded(work, rest, &above, budget, Load::work_within)?
-            }
-            Preemption::NonPreemptive => {
-                let start = bounded(Some(blocking), rest, &above, budget, Load::work_through)?;
-                start.saturating_add(own.cost)
-            }
-        };
-        let response = end.saturating_add(own.jitter);
-        let is_over = response.saturating_add(state.offset) <= period;
-        Ok(is_over.then_some(response))
     }
 
     /// Takes over the responses of steps in a round, and makes each the jitter of the steps that
@@ -687,26 +625,4 @@ fn number_families(states: &mut [StepState]) {
         states[number].family = (first, first + sizes[number]);
         next[number] = first + 1;
     }
-}
-
-/// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is
-/// above.
-fn bounded(
-    base: Option<Time>,
-    limit: Time,
-    loads: &[Load],
-    budget: &mut Steps,
-    work: impl Fn(&Load, Time) -> Time,
-) -> Result<Time, AnalysisError> {
-    let base = base.ok_or(AnalysisError::TooLarge)?;
-    let mut time = base;
-    while time < limit {
-        budget.take(loads.len())?;
-        let longer = (loads.iter()).fold(base, |sum, load| sum.saturating_add(work(load, time)));
-        if longer <= time {
-            return Ok(time);
-        }
-        time = longer;
-    }
-    Ok(limit)
 }

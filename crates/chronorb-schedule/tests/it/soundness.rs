@@ -1,6 +1,7 @@
 //! Files whose deadlines are missed by the ORB, or by a simulator of operations, lanes and threads
 //! that shares no code with the analysis. The figures are those of such runs.
 
+use chronorb_sched::Response;
 use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, ThreadOwner};
 
 use crate::{millis, mistakes, schedule};
@@ -371,4 +372,30 @@ fn calls_that_are_nested_too_deep_are_said_to_be() {
         error.to_string(),
         "the calls of A::o0 are nested more than 200 deep: use fewer levels"
     );
+}
+
+/// By hand, and by simulation, 13.3 ms: one job of `C` delays the nested call once.
+#[test]
+fn a_nested_call_on_one_processor_is_delayed_as_one_job() {
+    let it = schedule(
+        r#"
+        [[operation]]
+        name = "C::c"
+        wcet = "12 ms"
+        period = "50 ms"
+        deadline = "15 ms"
+        [[operation]]
+        name = "B::b"
+        wcet = "300 us"
+        period = "20 ms"
+        calls = "A::a"
+        [[operation]]
+        name = "A::a"
+        wcet = "1 ms"
+    "#,
+    );
+    let assignment = it.assign().expect("it is analysed");
+    assert!(assignment.analysis.feasible);
+    let response = assignment.analysis.operations[1].response;
+    assert_eq!(response, Response::Bounded(13_300_000));
 }

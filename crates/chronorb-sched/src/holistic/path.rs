@@ -1,0 +1,184 @@
+//! The response of steps that follow each other.
+//!
+//! Suppose that the first step of a path is released at t, and that the last one ends at t + w. In
+//! that time one of them is always there: it executes, is blocked, waits on no resource, or more
+//! urgent work executes on its resource. A job of another step delays the path only while it has
+//! not ended, and at most for its cost, whichever steps of the path wait for it. It counts if it is
+//! at least as urgent as some step of the path on its resource, has not ended at t, and is released
+//! before t + w. With offset O and response R, it arrives after t − R and before t + w − O, as that
+//! of a load with jitter R − O. Steps of equal priority count whether they are first or not.
+//!
+//! Jobs of the steps of the path, and of those before and after it, are not among them: if all of
+//! these end within the period, those of earlier arrivals have ended, and those of the same arrival
+//! have ended or follow.
+//!
+//! A path of one step is what each job of that step waits for from its release on. Longer ones are
+//! shorter bounds where the same work delays several steps, as with calls within one processor
+//! (González Harbour, Klein and Lehoczky 1994 look at such a chain as one job, too).
+
+use super::{Analysis, StepState};
+use crate::error::{AnalysisError, Steps};
+use crate::rta::Preemption;
+use crate::task::{Load, Time};
+
+/// The steps of a path that is looked at, at most.
+const LONGEST_PATH: usize = 64;
+
+impl Analysis<'_> {
+    /// Returns the shortest bound of a step along paths that end with it, without its offset; at
+    /// most `limit`.
+    pub(super) fn along_paths(
+        &self,
+        (transaction, step): (usize, usize),
+        limit: Time,
+        budget: &mut Steps,
+    ) -> Result<Time, AnalysisError> {
+        let states = &self.states[transaction];
+        let state = &states[step];
+        let period = self.transactions[transaction].period;
+        let mut relatives = states.iter();
+        if relatives.any(|it| state.is_related(it) && !it.response.meets(period)) {
+            return Ok(limit);
+        }
+        let before = std::iter::successors(Some(step), |it| states[*it].before);
+        let path: Vec<_> = before.take(LONGEST_PATH).collect();
+        let resource = |step: &usize| states[*step].position.0;
+        let local = path
+            .iter()
+            .take_while(|it| resource(it) == state.position.0);
+        // The step alone, those before it on its resource, and all of them.
+        let mut lengths = [1, local.count(), path.len()].to_vec();
+        lengths.dedup();
+        let mut shortest = limit;
+        for length in lengths {
+            let path = &path[..length];
+            let time = self.along(transaction, path, shortest, budget)?;
+            if time.saturating_add(state.offset) <= period {
+                shortest = shortest.min(time);
+            }
+        }
+        Ok(shortest)
+    }
+
+    /// Returns the bound of the first step of a path, which has them in the order of their ends
+    /// from the last one back, without its offset; at least `limit` if there is none below.
+    fn along(
+        &self,
+        transaction: usize,
+        path: &[usize],
+        limit: Time,
+        budget: &mut Steps,
+    ) -> Result<Time, AnalysisError> {
+        let states = &self.states[transaction];
+        let (last, first) = (&states[path[0]], &states[path[path.len() - 1]]);
+        let Some(released) = first.delay.time().map(|it| it.saturating_add(first.offset)) else {
+            return Ok(limit);
+        };
+        let mut work: Time = 0;
+        let mut others = Vec::new();
+        let mut resources: Vec<(usize, u32)> = Vec::new();
+        for (position, step) in path.iter().enumerate() {
+            let state = &states[*step];
+            let (resource, number) = state.position;
+            let task = &self.tasks[resource][number];
+            // The wait of the first step is a part of its release.
+            let wait = match position + 1 == path.len() {
+                true => 0,
+                false => state.wait,
+            };
+            for time in [task.cost, self.blocking(state), wait] {
+                work = work.saturating_add(time);
+            }
+            match resources.iter_mut().find(|it| it.0 == resource) {
+                Some((_, least)) => *least = task.priority.min(*least),
+                None => resources.push((resource, task.priority)),
+            }
+        }
+        for (resource, least) in resources {
+            if !self.add_delays((transaction, last), (resource, least), &mut others) {
+                return Ok(limit);
+            }
+        }
+        // What is not preempted any more is not delayed.
+        let (resource, number) = last.position;
+        let rest = match self.resources[resource].preemption {
+            Preemption::Preemptive => 0,
+            Preemption::NonPreemptive => self.tasks[resource][number].cost,
+        };
+        let from_release = limit
+            .saturating_add(last.offset)
+            .saturating_sub(released)
+            .saturating_sub(rest);
+        let end = bounded(work - rest, from_release, &others, budget)?;
+        let end = end.saturating_add(rest).saturating_add(released);
+        Ok(end.saturating_sub(last.offset))
+    }
+
+    /// Returns the blocking of a step, also by less urgent work that is not preempted.
+    fn blocking(&self, state: &StepState) -> Time {
+        let (resource, number) = state.position;
+        let tasks = &self.tasks[resource];
+        let own = &tasks[number];
+        match self.resources[resource].preemption {
+            Preemption::Preemptive => own.blocking,
+            Preemption::NonPreemptive => {
+                let below = tasks.iter().filter(|it| it.priority < own.priority);
+                below.map(|it| it.cost).fold(own.blocking, Time::max)
+            }
+        }
+    }
+
+    /// Adds the work on a resource of at least a priority, but of the relatives of a step. Returns
+    /// whether all of it has a bound.
+    fn add_delays(
+        &self,
+        (transaction, state): (usize, &StepState),
+        (resource, least): (usize, u32),
+        delays: &mut Vec<(Load, Preemption)>,
+    ) -> bool {
+        let preemption = self.resources[resource].preemption;
+        let all = self.tasks[resource].iter().zip(&self.owners[resource]);
+        for (task, owner) in all.filter(|(task, _)| task.priority >= least) {
+            let other = &self.states[owner.0][owner.1];
+            if owner.0 == transaction && state.is_related(other) {
+                continue;
+            }
+            let Some(response) = other.response.time() else {
+                return false;
+            };
+            let released = task.jitter.saturating_add(other.offset);
+            let load = Load {
+                jitter: response.max(released) - other.offset,
+                ..task.load()
+            };
+            delays.push((load, preemption));
+        }
+        true
+    }
+}
+
+/// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is
+/// above.
+fn bounded(
+    base: Time,
+    limit: Time,
+    loads: &[(Load, Preemption)],
+    budget: &mut Steps,
+) -> Result<Time, AnalysisError> {
+    let mut time = base;
+    while time < limit {
+        budget.take(loads.len())?;
+        let longer = loads.iter().fold(base, |sum, (load, preemption)| {
+            let work = match preemption {
+                Preemption::Preemptive => load.work_within(time),
+                Preemption::NonPreemptive => load.work_through(time),
+            };
+            sum.saturating_add(work)
+        });
+        if longer <= time {
+            return Ok(time);
+        }
+        time = longer;
+    }
+    Ok(limit)
+}
