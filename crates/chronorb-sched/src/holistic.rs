@@ -31,6 +31,7 @@ mod admission;
 mod path;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::error::{AnalysisError, StepGrant, Steps};
@@ -134,7 +135,27 @@ pub fn first_late_step(
     transactions: &[Transaction],
 ) -> Result<Option<(usize, usize)>, AnalysisError> {
     let mut analysis = Analysis::new(resources, transactions, OwnSteps::LeftOut)?;
-    analysis.run_on_time()
+    let all: Vec<_> = analysis.steps().collect();
+    analysis.run_steps(&all, LateRound::Ended)
+}
+
+/// Analyses transactions as [`analyse_sequences`] does, but ends with `None` at the first step that
+/// is late.
+///
+/// # Errors
+/// As for [`analyse_transactions`].
+pub fn analyse_while_on_time(
+    resources: &[Resource],
+    transactions: &[Transaction],
+) -> Result<Option<HolisticAnalysis>, AnalysisError> {
+    let mut analysis = Analysis::new(resources, transactions, OwnSteps::LeftOut)?;
+    let all: Vec<_> = analysis.steps().collect();
+    let late = analysis.run_steps(&all, LateRound::Ended)?;
+    Ok(late.is_none().then(|| HolisticAnalysis {
+        schedulable: true,
+        responses: analysis.responses(),
+        rounds: analysis.rounds,
+    }))
 }
 
 /// Checks the values of transactions.
@@ -191,6 +212,8 @@ struct Analysis<'a> {
     owners: Vec<Vec<(usize, usize)>>,
     states: Vec<Vec<StepState>>,
     rounds: u64,
+    /// What the last round changed; `None` before the first one.
+    fresh: Option<Changes>,
     /// The steps that the caller grants.
     granted: StepGrant,
 }
@@ -226,6 +249,8 @@ struct StepState {
     changed: bool,
     /// The step and those that follow it are of this range, in an order of its own.
     family: (usize, usize),
+    /// Where the searches of the last round have ended, by the kind of path.
+    ends: Cell<[Time; 3]>,
 }
 
 impl StepState {
@@ -256,6 +281,7 @@ impl<'a> Analysis<'a> {
             owners: vec![Vec::new(); resources.len()],
             states: Vec::with_capacity(transactions.len()),
             rounds: 0,
+            fresh: None,
             granted: StepGrant::ALL,
             resources,
             transactions,
@@ -302,6 +328,7 @@ impl<'a> Analysis<'a> {
                 response: Response::Bounded(0),
                 changed: true,
                 family: (0, 0),
+                ends: Cell::default(),
             });
             self.tasks[step.resource].push(task);
             self.owners[step.resource].push((index, number));
@@ -359,6 +386,7 @@ impl<'a> Analysis<'a> {
         late_round: LateRound,
         budget: &mut Steps,
     ) -> Result<Option<(usize, usize)>, AnalysisError> {
+        self.fresh = None;
         loop {
             let mut late = None;
             let mut levels = LevelResponses::new();
@@ -366,7 +394,11 @@ impl<'a> Analysis<'a> {
             budget.visit(steps.len())?;
             for it in steps {
                 let deadline = self.deadline_of(*it);
-                let response = self.response(*it, deadline, &mut levels, budget)?;
+                let response = if self.is_stale(*it) {
+                    self.response(*it, deadline, &mut levels, budget)?
+                } else {
+                    self.states[it.0][it.1].response
+                };
                 if late.is_none() && !response.meets(deadline) {
                     late = Some(*it);
                     if late_round == LateRound::Ended {
@@ -388,6 +420,7 @@ impl<'a> Analysis<'a> {
         let first = Steps::new(self.step_count());
         let mut budget = Steps::of(self.step_count(), self.granted);
         let all: Vec<_> = self.steps().collect();
+        self.fresh = None;
         loop {
             let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(all.len());
@@ -396,6 +429,10 @@ impl<'a> Analysis<'a> {
                 let longest = self.deadline_of(it).max(transaction.period);
                 let longest = longest.saturating_add(transaction.jitter);
                 let longest = longest.saturating_mul(LONGEST);
+                if !self.is_stale(it) {
+                    responses.push(self.states[it.0][it.1].response);
+                    continue;
+                }
                 let response = budget.part(8, |part| self.response(it, longest, &mut levels, part));
                 self.granted = budget.granted();
                 if self.granted.check().is_err() {
@@ -572,27 +609,67 @@ impl<'a> Analysis<'a> {
     fn inherit(&mut self, steps: &[(usize, usize)], responses: &[Response]) -> bool {
         self.rounds += 1;
         let mut goes_on = false;
+        let mut fresh = Changes {
+            levels: vec![None; self.resources.len()],
+            transactions: vec![false; self.transactions.len()],
+        };
         for ((transaction, number), response) in steps.iter().zip(responses) {
             let states = &mut self.states[*transaction];
             let state = &mut states[*number];
             state.changed = state.response != *response;
             state.response = *response;
             goes_on |= self.own == OwnSteps::LeftOut && state.changed;
+            let (offset, position, wait) = (state.offset, state.position, state.wait);
+            let priority = self.tasks[position.0][position.1].priority;
+            if state.changed {
+                fresh.note(*transaction, (position.0, priority));
+            }
             let Some(before) = state.before else {
                 continue;
             };
-            let (offset, position, wait) = (state.offset, state.position, state.wait);
             let delay = match states[before].response {
                 Response::Bounded(time) => after_wait(time.saturating_sub(offset), wait),
                 Response::Unbounded => Response::Unbounded,
             };
-            goes_on |= states[*number].delay != delay;
-            states[*number].delay = delay;
+            if states[*number].delay != delay {
+                goes_on = true;
+                states[*number].delay = delay;
+                fresh.note(*transaction, (position.0, priority));
+            }
             if let Response::Bounded(jitter) = delay {
                 self.tasks[position.0][position.1].jitter = jitter;
             }
         }
+        self.fresh = Some(fresh);
         goes_on
+    }
+
+    /// Whether anything changed in the last round on which the response of a step may depend: in
+    /// its transaction, or in work that delays a step of it.
+    fn is_stale(&self, (transaction, _): (usize, usize)) -> bool {
+        let Some(fresh) = &self.fresh else {
+            return true;
+        };
+        let steps = &self.transactions[transaction].steps;
+        let mut delayed = steps.iter();
+        fresh.transactions[transaction]
+            || delayed.any(|step| fresh.levels[step.resource] >= Some(step.priority))
+    }
+}
+
+/// What a round changed.
+#[derive(Debug)]
+struct Changes {
+    /// The most urgent step of each resource whose response or release changed.
+    levels: Vec<Option<u32>>,
+    /// Whether a step of the transaction changed.
+    transactions: Vec<bool>,
+}
+
+impl Changes {
+    fn note(&mut self, transaction: usize, (resource, priority): (usize, u32)) {
+        self.transactions[transaction] = true;
+        self.levels[resource] = self.levels[resource].max(Some(priority));
     }
 }
 

@@ -13,7 +13,7 @@
 //! | blocking by locks | [`assign_blocking`] |
 //! | earliest deadline first | [`test_demand`], [`deadline_responses`] |
 //! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
-//! | transactions over processors and links | [`analyse_sequences`], [`analyse_transactions`], [`first_late_step`] |
+//! | transactions over processors and links | [`analyse_sequences`], [`analyse_transactions`], [`analyse_while_on_time`], [`first_late_step`] |
 //! | lanes by earliest deadline among fixed priorities | [`Step::ordered_by`] |
 //! | priorities of transactions | [`assign_transactions`], [`assign_by_local_deadlines`] |
 //! | few priorities or lanes | [`assign_bands`] |
@@ -72,7 +72,7 @@ pub use edf_responses::deadline_responses;
 pub use error::AnalysisError;
 pub use holistic::{
     AdmissionControl, AdmissionError, HolisticAnalysis, LateStep, SessionId, Shortfall, StepOwner,
-    analyse_sequences, analyse_transactions, first_late_step,
+    analyse_sequences, analyse_transactions, analyse_while_on_time, first_late_step,
 };
 pub use hopa::{LOCAL_UNIT, assign_by_local_deadlines, assign_transactions};
 pub use levels::{

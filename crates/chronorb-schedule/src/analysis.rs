@@ -1,7 +1,8 @@
 //! The analysis of task sets: response times, slack and utilisation.
 
 use chronorb_sched::{
-    AnalysisError, HolisticAnalysis, Response, Time, analyse_sequences, first_late_step, share,
+    AnalysisError, HolisticAnalysis, Resource, Response, Time, Transaction, analyse_sequences,
+    analyse_while_on_time, share,
 };
 
 use crate::error::ScheduleError;
@@ -82,12 +83,7 @@ impl TaskSets {
     /// # Errors
     /// As for [`analyse`](Self::analyse).
     pub fn fits(&self) -> Result<bool, ScheduleError> {
-        let late = first_late_step(&self.analysed_resources(), &self.analysed_transactions());
-        let is_on_time = late.map_err(of_schedule)?.is_none();
-        if !is_on_time || !self.has_waits() {
-            return Ok(is_on_time);
-        }
-        Ok(self.settle()?.result.schedulable)
+        Ok(self.settle_by(analyse_while_on_time)?.is_some())
     }
 
     /// Analyses the task sets. `schedule` is the one that they were made of.
@@ -100,13 +96,27 @@ impl TaskSets {
 
     /// Analyses the task sets with the waits for threads, which are those of the result.
     pub(crate) fn settle(&self) -> Result<SettledSets, ScheduleError> {
+        let settled = self.settle_by(|resources, transactions| {
+            analyse_sequences(resources, transactions).map(Some)
+        });
+        settled.map(|it| it.expect("the analysis always has a result"))
+    }
+
+    /// Analyses the task sets as [`settle`](Self::settle) does, by an analysis that may end without
+    /// a result.
+    fn settle_by(
+        &self,
+        analyse: impl Fn(&[Resource], &[Transaction]) -> MaybeAnalysis,
+    ) -> Result<Option<SettledSets>, ScheduleError> {
         let mut sets = self.clone();
         let mut waits = vec![0; sets.frames.len()];
         let mut shortages: Vec<ThreadShortage> = Vec::new();
         for round in 0.. {
             let transactions = sets.analysed_transactions();
-            let result = analyse_sequences(&sets.analysed_resources(), &transactions);
-            let result = result.map_err(of_schedule)?;
+            let result = analyse(&sets.analysed_resources(), &transactions);
+            let Some(result) = result.map_err(of_schedule)? else {
+                return Ok(None);
+            };
             let (mut longer, found) = sets.thread_waits(&result.responses, &waits);
             // The first round knows what is needed without the waits.
             for new in found {
@@ -121,11 +131,11 @@ impl TaskSets {
                 }
             }
             if longer == waits {
-                return Ok(SettledSets {
+                return Ok(Some(SettledSets {
                     sets,
                     result,
                     shortages,
-                });
+                }));
             }
             sets.set_waits(&longer);
             waits = longer;
@@ -133,6 +143,9 @@ impl TaskSets {
         unreachable!("a wait is without bound at last")
     }
 }
+
+/// The result of an analysis that may end without one.
+type MaybeAnalysis = Result<Option<HolisticAnalysis>, AnalysisError>;
 
 /// Task sets with the waits for threads, and their analysis.
 pub(crate) struct SettledSets {

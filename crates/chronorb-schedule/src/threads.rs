@@ -133,11 +133,6 @@ impl TaskSets {
         &self.frames
     }
 
-    /// Whether the threads are to be looked at: some operation waits for calls.
-    pub(crate) fn has_waits(&self) -> bool {
-        self.frames.iter().any(|it| it.waits)
-    }
-
     /// Sets the waits of frames as those of their first steps. Returns whether any changed.
     pub(crate) fn set_waits(&mut self, waits: &[Time]) -> bool {
         let mut of_steps: BTreeMap<(usize, usize), Time> = BTreeMap::new();

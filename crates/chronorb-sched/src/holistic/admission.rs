@@ -486,6 +486,7 @@ impl Analysis<'_> {
             let state = &mut self.states[*transaction][*step];
             let (resource, task) = state.position;
             (state.delay, state.response) = (saved.delay, saved.response);
+            state.ends.take();
             self.tasks[resource][task].jitter = saved.jitter;
         }
     }
@@ -529,6 +530,7 @@ impl Analysis<'_> {
             let (resource, task) = state.position;
             state.delay = after_wait(jitter, state.wait);
             state.response = Response::Bounded(0);
+            state.ends.take();
             self.tasks[resource][task].jitter = jitter.saturating_add(state.wait);
         }
         if !matches!(self.run_steps(&affected, LateRound::Ended), Ok(None)) {

@@ -46,13 +46,25 @@ impl Analysis<'_> {
         let local = path
             .iter()
             .take_while(|it| resource(it) == state.position.0);
-        // The step alone, those before it on its resource, and all of them.
-        let mut lengths = [1, local.count(), path.len()].to_vec();
-        lengths.dedup();
+        // The step alone, those before it on its resource, and all from the first one on a resource
+        // that comes again: only there the same work can delay several steps.
+        let comes_again = |it: &usize| {
+            path[..*it]
+                .iter()
+                .any(|after| resource(after) == resource(&path[*it]))
+        };
+        let all = (1..path.len())
+            .rev()
+            .find(comes_again)
+            .map_or(1, |it| it + 1);
+        let lengths = [1, local.count(), all];
         let mut shortest = limit;
-        for length in lengths {
+        for (kind, length) in lengths.into_iter().enumerate() {
+            if lengths[..kind].contains(&length) {
+                continue;
+            }
             let path = &path[..length];
-            let time = self.along(transaction, path, shortest, budget)?;
+            let time = self.along(transaction, path, (shortest, kind), budget)?;
             if time.saturating_add(state.offset) <= period {
                 shortest = shortest.min(time);
             }
@@ -66,7 +78,7 @@ impl Analysis<'_> {
         &self,
         transaction: usize,
         path: &[usize],
-        limit: Time,
+        (limit, kind): (Time, usize),
         budget: &mut Steps,
     ) -> Result<Time, AnalysisError> {
         let states = &self.states[transaction];
@@ -109,7 +121,10 @@ impl Analysis<'_> {
             .saturating_add(last.offset)
             .saturating_sub(released)
             .saturating_sub(rest);
-        let end = bounded(work - rest, from_release, &others, budget)?;
+        // The work of a round is at least that of the one before.
+        let mut ends = last.ends.get();
+        let end = bounded(work - rest, from_release, &others, &mut ends[kind], budget)?;
+        last.ends.set(ends);
         let end = end.saturating_add(rest).saturating_add(released);
         Ok(end.saturating_sub(last.offset))
     }
@@ -158,15 +173,17 @@ impl Analysis<'_> {
 }
 
 /// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is
-/// above.
+/// above. It is at least `from`, which is set to where a search for more work can begin.
 fn bounded(
     base: Time,
     limit: Time,
     loads: &[(Load, Preemption)],
+    from: &mut Time,
     budget: &mut Steps,
 ) -> Result<Time, AnalysisError> {
-    let mut time = base;
+    let mut time = base.max(*from);
     while time < limit {
+        *from = time;
         budget.take(loads.len())?;
         let longer = loads.iter().fold(base, |sum, (load, preemption)| {
             let work = match preemption {
