@@ -1,15 +1,14 @@
 //! The limits of a name server, and the failures of its journal.
 
 use std::error::Error;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb::prelude::*;
 use chronorb_naming::idl::cos_naming::{BindErrorBuf, NameComponent, RebindErrorBuf};
-use chronorb_naming::{Change, Journal, JournalError, Limits, NameServer, Tree, bind_for_life};
+use chronorb_naming::{Limits, NameServer, Tree, bind_for_life};
 
-use crate::support::{Fixture, n};
+use crate::support::{FailingJournal, Fixture, n};
 
 #[track_caller]
 fn exception<T: std::fmt::Debug>(result: Result<T, BindErrorBuf>) -> SystemExceptionKind {
@@ -98,23 +97,11 @@ fn an_iterator_too_many_ends_the_one_that_was_not_used_for_longest() {
     third.next_one().unwrap();
 }
 
-/// A journal that fails while it is told to.
-struct FailingJournal(Arc<AtomicBool>);
-
-impl Journal for FailingJournal {
-    fn append(&mut self, _: &[Change]) -> Result<(), JournalError> {
-        if self.0.load(Ordering::SeqCst) {
-            Err(JournalError::new("no space left"))
-        } else {
-            Ok(())
-        }
-    }
-}
-
 #[test]
 fn a_change_that_cannot_be_kept_is_refused_and_changes_nothing() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let server = NameServer::new().state(Tree::new(1), FailingJournal(fails.clone()));
+    let journal = FailingJournal::default();
+    let fails = journal.0.clone();
+    let server = NameServer::new().state(Tree::new(1), journal);
     let f = Fixture::new(server);
     let root = f.root();
     root.bind(&n(["a"]), None).unwrap();

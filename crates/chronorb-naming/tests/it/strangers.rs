@@ -1,8 +1,7 @@
 //! A client that takes all that it can, beside another one that is served.
 
 use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb::prelude::*;
@@ -11,10 +10,10 @@ use chronorb_naming::idl::cos_naming::{
     BindErrorBuf, BindingIterator, NamingContext, NamingContextExt, RebindErrorBuf,
     ResolveStrErrorBuf, ToStringError, ToUrlError,
 };
-use chronorb_naming::{Change, Journal, JournalError, Limits, NameServer, Tree};
+use chronorb_naming::{Limits, NameServer, Tree};
 use chronorb_rt::ThreadBuilder;
 
-use crate::support::{Fixture, n, orb_with};
+use crate::support::{FailingJournal, Fixture, n, orb_with};
 
 macro_rules! exception {
     ($call:expr, $error:ident) => {
@@ -234,23 +233,11 @@ fn the_octets_of_all_bindings_have_a_limit() {
     root.bind(&n(["c"]), None).unwrap();
 }
 
-/// A journal that fails while it is told to.
-struct FailingJournal(Arc<AtomicBool>);
-
-impl Journal for FailingJournal {
-    fn append(&mut self, _: &[Change]) -> Result<(), JournalError> {
-        if self.0.load(Ordering::SeqCst) {
-            Err(JournalError::new("no space left"))
-        } else {
-            Ok(())
-        }
-    }
-}
-
 #[test]
 fn changes_that_are_not_kept_are_not_charged() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let server = NameServer::new().state(Tree::new(1), FailingJournal(fails.clone()));
+    let journal = FailingJournal::default();
+    let fails = journal.0.clone();
+    let server = NameServer::new().state(Tree::new(1), journal);
     let pair = Pair::new(server);
     let root = pair.server.root();
     root.bind(&n(["a"]), None).unwrap();

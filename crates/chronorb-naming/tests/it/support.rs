@@ -1,10 +1,13 @@
 //! A name server with a client of another ORB.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 use chronorb_naming::idl::chronorb_naming::LeasingContext;
 use chronorb_naming::idl::cos_naming::{NameComponent, NamingContext, NamingContextExt};
-use chronorb_naming::{NameServer, NamingService};
+use chronorb_naming::{Change, Journal, JournalError, NameServer, NamingService};
 
 /// A name server and a client, each with its own ORB.
 pub(crate) struct Fixture {
@@ -74,4 +77,18 @@ pub(crate) fn orb_with(options: &[&str]) -> Orb {
 /// A name of components without a kind.
 pub(crate) fn n<const N: usize>(ids: [&str; N]) -> [NameComponent<'_>; N] {
     ids.map(|id| NameComponent { id, kind: "" })
+}
+
+/// A journal that fails while it is told to.
+#[derive(Default)]
+pub(crate) struct FailingJournal(pub(crate) Arc<AtomicBool>);
+
+impl Journal for FailingJournal {
+    fn append(&mut self, _: &[Change]) -> Result<(), JournalError> {
+        if self.0.load(Ordering::SeqCst) {
+            Err(JournalError::new("no space left"))
+        } else {
+            Ok(())
+        }
+    }
 }
