@@ -53,7 +53,8 @@ impl Identities {
                     }
                 }
                 if counts.is_empty() {
-                    counts.shrink_to_fit();
+                    // Frees its memory.
+                    *counts = HashMap::new();
                 }
             }
             Self::Unknown => {}

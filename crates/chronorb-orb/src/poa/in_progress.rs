@@ -122,7 +122,8 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         }
         keys.remove(key);
         if keys.is_empty() {
-            keys.shrink_to_fit();
+            // Frees its memory.
+            *keys = HashMap::new();
         }
         drop(keys);
         let mut ended = self.ended.get();
