@@ -1,6 +1,7 @@
 //! The endpoints of commands that serve, and the references that they print.
 
 use std::error::Error;
+use std::io::{self, Write};
 
 use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP};
 use chronorb_orb::{Endpoint, LastFailure, OrbConfig, SystemException, SystemExceptionKind};
@@ -23,10 +24,19 @@ pub(crate) fn set_endpoints(config: &mut OrbConfig, listen: Vec<Endpoints>, defa
     }
 }
 
+/// Prints the references of an initial reference, each on a line.
+pub(crate) fn print_references(object: &Ior, name: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for reference in references(object, name) {
+        writeln!(out, "{reference}")?;
+    }
+    out.flush()
+}
+
 /// Returns the references of an initial reference that people can read: one for each IIOP address.
 /// An object that has none is shown as a whole, as one that is reached by TLS alone: its profiles
 /// have port 0, and no URL names the port of TLS.
-pub(crate) fn references(object: &Ior, name: &str) -> Vec<String> {
+fn references(object: &Ior, name: &str) -> Vec<String> {
     let profiles = object.profiles.iter();
     let profiles = profiles.filter(|profile| profile.tag == TAG_INTERNET_IOP);
     let profiles = profiles.filter_map(|profile| IiopProfile::decode(&profile.data).ok());

@@ -14,6 +14,7 @@ mod listen;
 mod ns;
 mod output;
 mod peer_arguments;
+mod quotas;
 mod rio;
 mod sched;
 mod top;

@@ -132,10 +132,6 @@ fn nanos(time: Duration) -> Time {
 pub(crate) const NOT_ADMITTED: SystemException = system(SystemExceptionKind::NoResources);
 /// The most operations that one supplier may name, since each is a call of the scheduler.
 const MOST_HANDLES: usize = 64;
-/// The most streams of events to consumers that are analysed.
-const MOST_STREAMS: usize = 4096;
-/// The most publications with periods. Each consumer that connects is compared with all of them.
-const MOST_PUBLICATIONS: usize = 8192;
 
 #[cfg(test)]
 mod tests {

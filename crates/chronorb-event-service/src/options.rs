@@ -147,6 +147,12 @@ pub struct ChannelLimits {
     pub publications: usize,
     /// The publications of all suppliers. By default 65,536.
     pub all_publications: QuotaLimits,
+    /// With an admission: the streams of events to consumers. More are `NO_RESOURCES`. By default
+    /// 4,096.
+    pub streams: QuotaLimits,
+    /// With an admission: the publications with periods. More are `NO_RESOURCES`. Each consumer
+    /// that connects is compared with all of them. By default 8,192.
+    pub periodic_publications: QuotaLimits,
     /// The nodes of the subscriptions of all consumers. By default 65,536.
     pub nodes: QuotaLimits,
     /// The firings of the timers of all subscriptions in a second. By default 20,000.
@@ -173,28 +179,22 @@ pub struct ChannelLimits {
 impl Default for ChannelLimits {
     fn default() -> Self {
         Self {
-            consumers: shared(8192),
-            suppliers: shared(8192),
-            observers: shared(16),
+            consumers: QuotaLimits::shared(8192, 2),
+            suppliers: QuotaLimits::shared(8192, 2),
+            observers: QuotaLimits::shared(16, 2),
             publications: 1024,
-            all_publications: shared(1 << 16),
-            nodes: shared(1 << 16),
-            firings: shared(20_000),
-            octets: shared(256 << 20),
+            all_publications: QuotaLimits::shared(1 << 16, 2),
+            streams: QuotaLimits::shared(4096, 2),
+            periodic_publications: QuotaLimits::shared(8192, 2),
+            nodes: QuotaLimits::shared(1 << 16, 2),
+            firings: QuotaLimits::shared(20_000, 2),
+            octets: QuotaLimits::shared(256 << 20, 2),
             consumer_octets: 32 << 20,
             push_work: 16_000_000,
             queue: 4096,
             block: Duration::ZERO,
             subscription: Limits::default(),
         }
-    }
-}
-
-/// The limits of a quota that gives one origin half of the total.
-const fn shared(total: u64) -> QuotaLimits {
-    QuotaLimits {
-        total,
-        per_origin: total / 2,
     }
 }
 

@@ -101,13 +101,14 @@ impl Channel {
         let quotas = ClientQuotas::new(&orb, &options.limits);
         let octets = consumer_quotas(&orb, &options.limits);
         let consumers = Consumers::new(options.peers, octets, clock.clone());
+        let admission = admission.map(|it| AdmissionLedger::new(it, &options.limits, &orb));
         Arc::new_cyclic(|this| Self {
             name,
             codes: RandomState::new(),
             quotas,
             made: clock.now(),
             options,
-            admission: admission.map(|it| AdmissionLedger::new(it, &orb)),
+            admission,
             clock,
             poas,
             events,

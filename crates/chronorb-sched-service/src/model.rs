@@ -20,6 +20,8 @@ pub struct Limits {
     pub dependencies: QuotaLimits,
     /// The octets of all names of operations, which stay like these.
     pub texts: QuotaLimits,
+    /// The number of computations at a time, which leave threads for other calls.
+    pub computations: QuotaLimits,
     /// The number of rates of an operation.
     pub rates: usize,
     /// The octets of a name.
@@ -35,26 +37,20 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 10,000 operations with 8 rates and 1,024 octets each, 4 MiB of names, and 100,000
-    /// dependencies; 64 periods, 256 steps, and answers of 16 MiB.
+    /// dependencies, of which one client may use half; 4 computations at a time, 2 of one client;
+    /// 64 periods, 256 steps, and answers of 16 MiB.
     fn default() -> Self {
         Self {
-            operations: shared(10_000),
-            dependencies: shared(100_000),
-            texts: shared(4 << 20),
+            operations: QuotaLimits::shared(10_000, 2),
+            dependencies: QuotaLimits::shared(100_000, 2),
+            texts: QuotaLimits::shared(4 << 20, 2),
+            computations: QuotaLimits::shared(4, 2),
             rates: 8,
             name: 1_024,
             periods: 64,
             steps: 256,
             answer: 16 << 20,
         }
-    }
-}
-
-/// The limits of a quota that gives one origin half of the total.
-const fn shared(total: u64) -> QuotaLimits {
-    QuotaLimits {
-        total,
-        per_origin: total / 2,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronorb::quota::{Charge, Quota, QuotaError, QuotaLimits};
+use chronorb::quota::{Charge, Quota, QuotaError};
 use chronorb::{Call, Orb, SystemException, SystemExceptionKind};
 use chronorb_rt::PiMutex;
 use chronorb_sched::LevelStrategy;
@@ -27,13 +27,6 @@ use crate::idl::rtec_scheduler::{
 };
 use crate::model::{
     Before, ChangeError, DependencyEntry, Limits, Model, Operation, Rate, Snapshot,
-};
-
-/// The computations that run at a time, of all clients and of one, so that they leave threads for
-/// other calls.
-const COMPUTATIONS: QuotaLimits = QuotaLimits {
-    total: 4,
-    per_origin: 2,
 };
 
 /// The registered operations, and the schedule that was computed last.
@@ -93,7 +86,7 @@ impl Scheduler {
             operations: orb.quota("operations", limits.operations),
             texts: orb.quota("octets of operation names", limits.texts),
             dependencies: orb.quota("dependencies of operations", limits.dependencies),
-            computations: orb.quota("computations of schedules", COMPUTATIONS),
+            computations: orb.quota("computations of schedules", limits.computations),
         }
     }
 

@@ -1,6 +1,5 @@
 //! `chronorb events serve`: an event channel until a signal.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -12,15 +11,15 @@ use chronorb_event_service::{
     keep_order,
 };
 use chronorb_orb::outbox::OutboxLimits;
-use chronorb_orb::quota::QuotaLimits;
 use chronorb_orb::rtcorba::Priority;
 use chronorb_orb::{Orb, OrbConfig, SystemException};
 use chronorb_sched_service::idl::rtec_scheduler::{GetError, PriorityError, Scheduler};
 use clap::{Args, ValueEnum, value_parser};
 
 use super::channel::{EventsError, NAME};
-use crate::listen::{Endpoints, INACTIVE, endpoints, references, set_endpoints};
+use crate::listen::{Endpoints, INACTIVE, endpoints, print_references, set_endpoints};
 use crate::ns::{Binding, ServerArguments, calling_config};
+use crate::quotas::{GivenLimits, QuotaArguments, QuotaOption, QuotaTable};
 
 #[derive(Args, Debug)]
 pub(crate) struct EventServerArguments {
@@ -141,87 +140,97 @@ struct OptionArguments {
 /// The limits of what clients can make the channel keep.
 #[derive(Args, Debug)]
 struct LimitArguments {
-    /// The greatest number of consumers, connected or not.
-    #[arg(long, value_name = "N", default_value_t = 8192)]
-    max_consumers: u64,
-
-    /// The greatest number of consumers of one client [default: half of --max-consumers].
-    #[arg(long, value_name = "N")]
-    max_consumers_per_client: Option<u64>,
-
-    /// The greatest number of suppliers, connected or not.
-    #[arg(long, value_name = "N", default_value_t = 8192)]
-    max_suppliers: u64,
-
-    /// The greatest number of suppliers of one client [default: half of --max-suppliers].
-    #[arg(long, value_name = "N")]
-    max_suppliers_per_client: Option<u64>,
-
-    /// The greatest number of observers. One client has half of them.
-    #[arg(long, value_name = "N", default_value_t = 16,
-          value_parser = value_parser!(u64).range(0..=1024))]
-    max_observers: u64,
-
-    /// The greatest number of publications of all suppliers.
-    #[arg(long, value_name = "N", default_value_t = 1 << 16)]
-    max_publications: u64,
-
-    /// The greatest number of publications of one client [default: half of --max-publications].
-    #[arg(long, value_name = "N")]
-    max_publications_per_client: Option<u64>,
-
-    /// The greatest number of nodes (leaves, masks, groups, timers) of all subscriptions.
-    #[arg(long, value_name = "N", default_value_t = 1 << 16)]
-    max_nodes: u64,
-
-    /// The greatest number of nodes of the subscriptions of one client [default: half of
-    /// --max-nodes].
-    #[arg(long, value_name = "N")]
-    max_nodes_per_client: Option<u64>,
+    #[command(flatten)]
+    quotas: QuotaArguments<ChannelQuotas, 9>,
 
     /// The greatest number of nodes that the events of one push are compared with. Beyond it the
     /// rest of its events are lost and counted.
     #[arg(long, value_name = "N", default_value_t = 16_000_000)]
     max_push_work: u64,
 
-    /// The greatest number of times that the timers of all subscriptions fire in a second.
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
-    max_firings: u64,
-
-    /// The firings of the timers of one client in a second [default: half of --max-firings].
-    #[arg(long, value_name = "N")]
-    max_firings_per_client: Option<u64>,
-
-    /// The greatest number of octets of the events that wait for consumers. Beyond it events are
-    /// lost and counted.
-    #[arg(long, value_name = "OCTETS", default_value_t = 256 << 20)]
-    max_waiting: u64,
-
-    /// The octets of the events that wait for the consumers of one client [default: half of
-    /// --max-waiting].
-    #[arg(long, value_name = "OCTETS")]
-    max_waiting_per_client: Option<u64>,
-
     /// The octets of the events that wait for one consumer.
     #[arg(long, value_name = "OCTETS", default_value_t = 32 << 20)]
     max_waiting_per_consumer: u64,
 }
 
+#[derive(Debug)]
+struct ChannelQuotas;
+
+impl QuotaTable<9> for ChannelQuotas {
+    const SHARER: &'static str = "client";
+    const QUOTAS: [QuotaOption; 9] = [
+        QuotaOption::new(
+            "consumers",
+            8192,
+            "The greatest number of consumers, connected or not",
+        ),
+        QuotaOption::new(
+            "suppliers",
+            8192,
+            "The greatest number of suppliers, connected or not",
+        ),
+        QuotaOption::new("observers", 16, "The greatest number of observers").within(0..=1024),
+        QuotaOption::new(
+            "publications",
+            1 << 16,
+            "The greatest number of publications of all suppliers",
+        ),
+        QuotaOption::new(
+            "streams",
+            4096,
+            "With --scheduler, the greatest number of streams of events: each is a publication \
+             with a period, or a timer, of which a consumer gets the events",
+        )
+        .within(0..=1 << 20),
+        QuotaOption::new(
+            "periodic-publications",
+            8192,
+            "With --scheduler, the greatest number of publications with periods",
+        )
+        .within(0..=1 << 20),
+        QuotaOption::new(
+            "nodes",
+            1 << 16,
+            "The greatest number of nodes (leaves, masks, groups, timers) of all subscriptions",
+        ),
+        QuotaOption::new(
+            "firings",
+            20_000,
+            "The greatest number of times that the timers of all subscriptions fire in a second",
+        ),
+        QuotaOption::new(
+            "waiting",
+            256 << 20,
+            "The most octets of the events that wait for consumers. Beyond them events are lost \
+             and counted",
+        )
+        .octets(),
+    ];
+}
+
 impl LimitArguments {
     fn limits(&self) -> ChannelLimits {
-        let quota = |total: u64, per_client: Option<u64>| QuotaLimits {
-            total,
-            // The rest of an odd number belongs to any client.
-            per_origin: per_client.unwrap_or_else(|| total.div_ceil(2)),
-        };
+        let [
+            consumers,
+            suppliers,
+            observers,
+            all_publications,
+            streams,
+            periodic_publications,
+            nodes,
+            firings,
+            octets,
+        ] = self.quotas.limits().map(GivenLimits::or_half);
         ChannelLimits {
-            consumers: quota(self.max_consumers, self.max_consumers_per_client),
-            suppliers: quota(self.max_suppliers, self.max_suppliers_per_client),
-            observers: quota(self.max_observers, None),
-            all_publications: quota(self.max_publications, self.max_publications_per_client),
-            nodes: quota(self.max_nodes, self.max_nodes_per_client),
-            firings: quota(self.max_firings, self.max_firings_per_client),
-            octets: quota(self.max_waiting, self.max_waiting_per_client),
+            consumers,
+            suppliers,
+            observers,
+            all_publications,
+            streams,
+            periodic_publications,
+            nodes,
+            firings,
+            octets,
             consumer_octets: self.max_waiting_per_consumer,
             push_work: self.max_push_work,
             ..ChannelLimits::default()
@@ -381,12 +390,7 @@ pub(super) fn run(
         }
         None => None,
     };
-    let mut out = io::stdout().lock();
-    for reference in references(channel.ior(), NAME) {
-        writeln!(out, "{reference}")?;
-    }
-    out.flush()?;
-    drop(out);
+    print_references(channel.ior(), NAME)?;
     orb.notify_ready()?;
     let service = Arc::new(service);
     let ends = thread::scope(|scope| {
@@ -426,3 +430,22 @@ Examples:
 Clients reach the channel by corbaloc:iiop:HOST:PORT/EventService.
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        limits: LimitArguments,
+    }
+
+    #[test]
+    fn the_default_limits_are_those_of_the_service() {
+        let program = Program::parse_from(["program"]);
+        assert_eq!(program.limits.limits(), ChannelLimits::default());
+    }
+}

@@ -1,7 +1,7 @@
 //! `chronorb ns serve`: a name server until a signal.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use chronorb_rt::Monotonic;
 use clap::{Args, value_parser};
 use thiserror::Error;
 
-use crate::listen::{Endpoints, INACTIVE, cause, endpoints, references, set_endpoints};
+use crate::listen::{Endpoints, INACTIVE, cause, endpoints, print_references, set_endpoints};
+use crate::quotas::{GivenLimits, QuotaArguments, QuotaOption, QuotaTable};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -43,68 +44,72 @@ pub(crate) struct ServeArguments {
     limits: LimitArguments,
 }
 
-/// The limits of a name server. The share of one origin is a part of the total by default.
+/// The limits of a name server.
 #[derive(Args, Debug)]
 struct LimitArguments {
-    /// The greatest number of contexts.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000,
-          value_parser = value_parser!(u32).range(1..))]
-    max_contexts: u32,
-
-    /// The greatest number of contexts that one origin (certificate, user, host; on the loopback
-    /// connection) has made, until they are destroyed [default: half of --max-contexts].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    max_contexts_per_origin: Option<u32>,
+    #[command(flatten)]
+    quotas: QuotaArguments<NameQuotas, 4>,
 
     /// The greatest number of bindings in one context.
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
           value_parser = value_parser!(u32).range(1..))]
     max_bindings: u32,
+}
 
-    /// The most octets of all bindings: those of component and reference, and 256 for each binding.
-    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 30,
-          value_parser = value_parser!(u64).range(1..))]
-    max_octets: u64,
+#[derive(Debug)]
+struct NameQuotas;
 
-    /// The most octets of the bindings that one origin has made [default: half of --max-octets].
-    #[arg(long, value_name = "OCTETS", value_parser = value_parser!(u64).range(1..))]
-    max_octets_per_origin: Option<u64>,
-
-    /// The greatest number of iterators. Another one ends the oldest of the origin with the most.
-    #[arg(long, value_name = "N", default_value_t = 1_000,
-          value_parser = value_parser!(u32).range(1..))]
-    max_iterators: u32,
-
-    /// The greatest number of iterators of one origin, whose oldest one ends for another [default:
-    /// a quarter of --max-iterators].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    max_iterators_per_origin: Option<u32>,
-
-    /// The greatest number of calls to other name servers at the same time. Beyond it clients get
-    /// CannotProceed. Each has a thread of the server for up to 2 seconds.
-    #[arg(long, value_name = "N", default_value_t = 8,
-          value_parser = value_parser!(u32).range(0..=1_000))]
-    max_federated_calls: u32,
-
-    /// The greatest number of these calls for one origin [default: a quarter of
-    /// --max-federated-calls].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
-    max_federated_calls_per_origin: Option<u32>,
+impl QuotaTable<4> for NameQuotas {
+    const SHARER: &'static str = "origin";
+    const QUOTAS: [QuotaOption; 4] = [
+        QuotaOption::new(
+            "contexts",
+            1_000_000,
+            "The greatest number of contexts. An origin (certificate, user, host; on the \
+             loopback connection) has those that it made, until they are destroyed",
+        )
+        .within(1..=U32_MAX),
+        QuotaOption::new(
+            "octets",
+            1 << 30,
+            "The most octets of all bindings: those of component and reference, and 256 for each \
+             binding",
+        )
+        .octets()
+        .within(1..=u64::MAX),
+        QuotaOption::new(
+            "iterators",
+            1_000,
+            "The greatest number of iterators. Another one ends the oldest of the origin with \
+             the most, or of its own if that has its share",
+        )
+        .within(1..=U32_MAX)
+        .quarter(),
+        QuotaOption::new(
+            "federated-calls",
+            8,
+            "The greatest number of calls to other name servers at the same time. Beyond it \
+             clients get CannotProceed. Each has a thread of the server for up to 2 seconds",
+        )
+        .within(0..=1_000)
+        .quarter(),
+    ];
 }
 
 impl LimitArguments {
     fn limits(&self) -> Limits {
-        let share = |share: Option<u32>| share.map(|share| share as usize);
+        let [contexts, octets, iterators, federated_calls] = self.quotas.limits();
+        let share = |limits: GivenLimits| limits.share.map(|share| share as usize);
         Limits {
-            contexts: self.max_contexts as usize,
-            contexts_per_origin: share(self.max_contexts_per_origin),
+            contexts: contexts.total as usize,
+            contexts_per_origin: share(contexts),
             bindings: self.max_bindings as usize,
-            octets: self.max_octets,
-            octets_per_origin: self.max_octets_per_origin,
-            iterators: self.max_iterators as usize,
-            iterators_per_origin: share(self.max_iterators_per_origin),
-            federated_calls: self.max_federated_calls as usize,
-            federated_calls_per_origin: share(self.max_federated_calls_per_origin),
+            octets: octets.total,
+            octets_per_origin: octets.share,
+            iterators: iterators.total as usize,
+            iterators_per_origin: share(iterators),
+            federated_calls: federated_calls.total as usize,
+            federated_calls_per_origin: share(federated_calls),
             ..Limits::default()
         }
     }
@@ -160,12 +165,7 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
     let service =
         service.map_err(|error| ServeFailure::Serve(error, orb.last_failure().map(Box::new)))?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
-    let mut out = io::stdout().lock();
-    for reference in references(service.root().ior(), "NameService") {
-        writeln!(out, "{reference}")?;
-    }
-    out.flush()?;
-    drop(out);
+    print_references(service.root().ior(), "NameService")?;
     orb.notify_ready()?;
     orb.run_until_signal()?;
     Ok(())
@@ -224,9 +224,30 @@ fn imported_within(limits: Limits, data: &[u8]) -> Result<Tree, Box<dyn Error + 
     })
 }
 
+/// The most of a number that the server counts in 32 bits on any machine.
+const U32_MAX: u64 = u32::MAX as u64;
 /// The octets of the longest file of names.
 pub(super) const MAX_IMPORT: usize = 256 << 20;
 /// The endpoint that only programs on this machine reach.
 const LOOPBACK: &str = "iiop://127.0.0.1:2809";
 /// The time limit for each object that is checked.
 const REAPING_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        limits: LimitArguments,
+    }
+
+    #[test]
+    fn the_default_limits_are_those_of_the_service() {
+        let program = Program::parse_from(["program"]);
+        assert_eq!(program.limits.limits(), Limits::default());
+    }
+}

@@ -1,17 +1,17 @@
 //! `chronorb sched serve`: the scheduling service until a signal.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
-use chronorb_orb::quota::QuotaLimits;
 use chronorb_orb::{InitError, LastFailure, NotifyError, Orb, OrbConfig, SystemException};
 use chronorb_sched::LevelStrategy;
 use chronorb_sched_service::{Limits, SchedulingService, ServeError};
 use clap::{Args, ValueEnum, value_parser};
 use thiserror::Error;
 
-use crate::listen::{Endpoints, INACTIVE, cause, endpoints, references, set_endpoints};
+use crate::listen::{Endpoints, INACTIVE, cause, endpoints, print_references, set_endpoints};
 use crate::ns::{Binding, NsError, ServerArguments, calling_config};
+use crate::quotas::{GivenLimits, QuotaArguments, QuotaOption, QuotaTable};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServiceArguments {
@@ -43,32 +43,8 @@ pub(crate) struct ServiceArguments {
 /// The limits of what clients register.
 #[derive(Args, Debug)]
 struct LimitArguments {
-    /// The greatest number of operations.
-    #[arg(long, value_name = "N", default_value_t = 10_000,
-          value_parser = value_parser!(u64).range(1..=1_000_000))]
-    max_operations: u64,
-
-    /// The greatest number of operations of one client [default: half of --max-operations].
-    #[arg(long, value_name = "N")]
-    max_operations_per_client: Option<u64>,
-
-    /// The greatest number of dependencies.
-    #[arg(long, value_name = "N", default_value_t = 100_000,
-          value_parser = value_parser!(u64).range(1..=10_000_000))]
-    max_dependencies: u64,
-
-    /// The greatest number of dependencies of one client [default: half of --max-dependencies].
-    #[arg(long, value_name = "N")]
-    max_dependencies_per_client: Option<u64>,
-
-    /// The greatest number of octets in the names of all operations.
-    #[arg(long, value_name = "OCTETS", default_value_t = 4 << 20,
-          value_parser = value_parser!(u64).range(1..=1 << 30))]
-    max_names: u64,
-
-    /// The octets in the names of the operations of one client [default: half of --max-names].
-    #[arg(long, value_name = "OCTETS")]
-    max_names_per_client: Option<u64>,
+    #[command(flatten)]
+    quotas: QuotaArguments<SchedulerQuotas, 4>,
 
     /// The greatest number of rates of an operation.
     #[arg(long, value_name = "N", default_value_t = 8,
@@ -86,18 +62,46 @@ struct LimitArguments {
     max_steps: u32,
 }
 
+#[derive(Debug)]
+struct SchedulerQuotas;
+
+impl QuotaTable<4> for SchedulerQuotas {
+    const SHARER: &'static str = "client";
+    const QUOTAS: [QuotaOption; 4] = [
+        QuotaOption::new("operations", 10_000, "The greatest number of operations")
+            .within(1..=1_000_000),
+        QuotaOption::new(
+            "dependencies",
+            100_000,
+            "The greatest number of dependencies",
+        )
+        .within(1..=10_000_000),
+        QuotaOption::new(
+            "names",
+            4 << 20,
+            "The most octets in the names of all operations",
+        )
+        .octets()
+        .within(1..=1 << 30),
+        QuotaOption::new(
+            "computations",
+            4,
+            "The greatest number of computations at a time. Each has a thread of the server",
+        )
+        .within(1..=1_000),
+    ];
+}
+
 impl LimitArguments {
     /// The limits, with answers that fit into a message.
     fn limits(&self, max_message_size: usize) -> Limits {
-        let quota = |total, per_client: Option<u64>| QuotaLimits {
-            total,
-            // The rest of an odd number belongs to any client.
-            per_origin: per_client.unwrap_or_else(|| total.div_ceil(2)),
-        };
+        let [operations, dependencies, texts, computations] =
+            self.quotas.limits().map(GivenLimits::or_half);
         Limits {
-            operations: quota(self.max_operations, self.max_operations_per_client),
-            dependencies: quota(self.max_dependencies, self.max_dependencies_per_client),
-            texts: quota(self.max_names, self.max_names_per_client),
+            operations,
+            dependencies,
+            texts,
+            computations,
             rates: self.max_rates as usize,
             periods: self.max_periods as usize,
             steps: self.max_steps.into(),
@@ -187,12 +191,7 @@ pub(crate) fn run(
         }
         None => None,
     };
-    let mut out = io::stdout().lock();
-    for reference in references(service.ior(), NAME) {
-        writeln!(out, "{reference}")?;
-    }
-    out.flush()?;
-    drop(out);
+    print_references(service.ior(), NAME)?;
     orb.notify_ready()?;
     orb.run_until_signal()?;
     let removed = binding.map_or(Ok(()), Binding::remove);
@@ -215,3 +214,23 @@ Examples:
 Clients reach the service by corbaloc:iiop:HOST:PORT/ScheduleService.
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        limits: LimitArguments,
+    }
+
+    #[test]
+    fn the_default_limits_are_those_of_the_service() {
+        let program = Program::parse_from(["program"]);
+        let limits = program.limits.limits(Limits::default().answer);
+        assert_eq!(limits, Limits::default());
+    }
+}

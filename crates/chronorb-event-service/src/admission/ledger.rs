@@ -6,16 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use chronorb::quota::{Charge, Origin, Quota, QuotaLimits};
+use chronorb::quota::{Charge, Origin, Quota};
 use chronorb::{Orb, SystemException, SystemExceptionKind};
 use chronorb_rt::PiMutex;
 
 use super::loads::{Loads, Work};
 use super::shortfall::check;
-use super::{
-    Admission, AdmissionPolicy, ConsumerLoad, MOST_PUBLICATIONS, MOST_STREAMS, PublishedStream,
-};
+use super::{Admission, AdmissionPolicy, ConsumerLoad, PublishedStream};
 use crate::failure::system;
+use crate::options::ChannelLimits;
 
 /// The admission of a channel, and what it has admitted.
 pub(crate) struct AdmissionLedger {
@@ -25,7 +24,6 @@ pub(crate) struct AdmissionLedger {
     publications: Arc<Quota>,
 }
 
-#[derive(Default)]
 struct Book {
     /// Replaced at each change, if an analysis has it.
     loads: Arc<Loads>,
@@ -72,17 +70,17 @@ struct ClientAnalysis {
 }
 
 impl AdmissionLedger {
-    pub(crate) fn new(settings: Admission, orb: &Orb) -> Arc<Self> {
-        let quota = |name, total: usize| {
-            let total = total as u64;
-            let per_origin = total / 2;
-            orb.quota(name, QuotaLimits { total, per_origin })
-        };
+    pub(crate) fn new(settings: Admission, limits: &ChannelLimits, orb: &Orb) -> Arc<Self> {
+        let periodic = limits.periodic_publications;
         Arc::new(Self {
             settings,
-            book: PiMutex::default(),
-            streams: quota("streams of events to consumers", MOST_STREAMS),
-            publications: quota("publications with periods", MOST_PUBLICATIONS),
+            book: PiMutex::new(Book {
+                loads: Arc::new(Loads::new(limits.streams.total)),
+                shares: BTreeMap::new(),
+                last_ticket: 0,
+            }),
+            streams: orb.quota("streams of events to consumers", limits.streams),
+            publications: orb.quota("publications with periods", periodic),
         })
     }
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use chronorb_sched::{Step, Time, Transaction};
 
-use super::MOST_STREAMS;
 use super::shortfall::TOO_MUCH_WORK;
 use super::streams::{ConsumerLoad, Execution, PublishedStream, SuppliedStream};
 
 /// The loads of a channel. Clients are known by tickets, which count up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Loads {
+    /// The most streams to consumers that are admitted.
+    most_streams: u64,
     suppliers: BTreeMap<u64, Arc<[PublishedStream]>>,
     consumers: BTreeMap<u64, Arc<Executions>>,
     sums: Sums,
@@ -100,6 +101,19 @@ impl Sums {
 }
 
 impl Loads {
+    /// The loads of a channel without clients.
+    pub(super) fn new(most_streams: u64) -> Self {
+        Self {
+            most_streams,
+            suppliers: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            sums: Sums::default(),
+            paid: BTreeMap::new(),
+            streams: 0,
+            nodes: 0,
+        }
+    }
+
     /// Returns the streams that a client pays for.
     pub(super) fn paid_by(&self, ticket: u64) -> u64 {
         self.paid.get(&ticket).copied().unwrap_or_default()
@@ -146,7 +160,7 @@ impl Loads {
         let published = self.published();
         self.refresh(&published, work)?;
         work.take(load.steps(published.len()))?;
-        let streams = load.executions(&published).collect();
+        let streams = load.executions(&published, self.most_streams).collect();
         self.set(ticket, load.clone(), streams)
     }
 
@@ -168,14 +182,14 @@ impl Loads {
             let load = &before.load;
             let streams = if load.is_separable() {
                 work.take(load.steps(added.len()))?;
-                let mut more = load.executions(&added).peekable();
+                let mut more = load.executions(&added, self.most_streams).peekable();
                 if more.peek().is_none() {
                     continue;
                 }
                 before.streams.iter().copied().chain(more).collect()
             } else {
                 work.take(load.steps(published.len()))?;
-                load.executions(&published).collect()
+                load.executions(&published, self.most_streams).collect()
             };
             self.set(consumer, load.clone(), streams)?;
         }
@@ -193,7 +207,7 @@ impl Loads {
                 continue;
             }
             work.take(steps)?;
-            let streams = it.load.executions(published).collect();
+            let streams = it.load.executions(published, self.most_streams).collect();
             self.set(ticket, it.load.clone(), streams)?;
         }
         Ok(())
@@ -256,9 +270,10 @@ impl Loads {
         self.count_in(ticket, &executions);
         self.consumers.insert(ticket, Arc::new(executions));
         // So a copy is bounded whichever client pays.
-        if self.streams > 2 * MOST_STREAMS as u64 {
+        if self.streams > self.most_streams.saturating_mul(2) {
             return Err(format!(
-                "the consumers have more than {MOST_STREAMS} streams of events"
+                "the consumers have more than {} streams of events",
+                self.most_streams
             ));
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_events::{Filter, Header, TimerKind};
 use chronorb_sched::Time;
 
-use super::{MOST_STREAMS, OperationNeeds, nanos};
+use super::{OperationNeeds, nanos};
 
 /// A publication with a period.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,14 +83,15 @@ impl ConsumerLoad {
         self.nodes.saturating_mul(publications as u64 + 1)
     }
 
-    /// Returns its executions while these publications are there. If they are more than
-    /// [`MOST_STREAMS`], some are left out.
+    /// Returns its executions while these publications are there. If they are more than `most`,
+    /// some are left out.
     pub(super) fn executions<'a>(
         &'a self,
         published: &[SuppliedStream],
+        most: u64,
     ) -> impl Iterator<Item = Execution> + use<'a> {
         let indices: Vec<_> = (0..published.len()).collect();
-        let streams = streams(&self.filter, published, &indices).into_iter();
+        let streams = streams(&self.filter, published, &indices, most).into_iter();
         streams.map(|stream| Execution {
             period: stream.period,
             cost: self.cost.saturating_mul(stream.events),
@@ -111,11 +112,13 @@ fn nodes(filter: &Filter) -> u64 {
     1 + below
 }
 
-/// Returns the streams that a filter delivers of some of the publications.
+/// Returns the streams that a filter delivers of some of the publications. If they are more than
+/// `most`, some are left out.
 fn streams(
     filter: &Filter,
     published: &[SuppliedStream],
     indices: &[usize],
+    most: u64,
 ) -> Vec<DeliveryStream> {
     if filter.is_stateless() {
         let passing = indices.iter().filter(|index| {
@@ -145,18 +148,18 @@ fn streams(
                 let header = &published[*index].1.header;
                 may_have(header.source, source_mask) && may_have(header.event_type, type_mask)
             });
-            streams(then, published, &left.collect::<Vec<_>>())
+            streams(then, published, &left.collect::<Vec<_>>(), most)
         }
         Filter::Any(children) => {
             let mut all: Vec<DeliveryStream> = Vec::new();
             let mut publications = HashSet::new();
             for child in children {
                 // An event is delivered by itself once.
-                let new = streams(child, published, indices).into_iter();
+                let new = streams(child, published, indices, most).into_iter();
                 all.extend(
                     new.filter(|it| it.publication.is_none_or(|it| publications.insert(it))),
                 );
-                if all.len() > MOST_STREAMS {
+                if all.len() as u64 > most {
                     break;
                 }
             }
@@ -164,14 +167,14 @@ fn streams(
         }
         Filter::Conjunction(children) => {
             let each = children.iter().filter(|child| !is_deadline(child));
-            let each = each.map(|child| streams(child, published, indices));
+            let each = each.map(|child| streams(child, published, indices, most));
             // A set needs an event of each child, so it comes as seldom as the most seldom one.
             let rate = |streams: &Vec<DeliveryStream>| -> f64 {
                 streams.iter().map(DeliveryStream::rate).sum()
             };
             let least = each.min_by(|a, b| rate(a).total_cmp(&rate(b)));
             let deadlines = children.iter().filter(|child| is_deadline(child));
-            let deadlines = deadlines.flat_map(|child| streams(child, published, indices));
+            let deadlines = deadlines.flat_map(|child| streams(child, published, indices, most));
             let sets = least.unwrap_or_default().into_iter().chain(deadlines);
             sets.map(|stream| DeliveryStream {
                 publication: None,
@@ -237,7 +240,7 @@ mod tests {
     fn periods(filter: &Filter, publications: &[(i32, i32, u64)]) -> Vec<u64> {
         let published = published(publications);
         let indices: Vec<_> = (0..published.len()).collect();
-        let streams = streams(filter, &published, &indices);
+        let streams = streams(filter, &published, &indices, 100);
         streams.iter().map(|stream| stream.period / MS).collect()
     }
 

@@ -30,6 +30,14 @@ pub struct QuotaLimits {
     pub per_origin: u64,
 }
 
+impl QuotaLimits {
+    /// Limits of which one origin has a part, rounded up, such as half with `parts` of 2.
+    pub const fn shared(total: u64, parts: u64) -> Self {
+        let per_origin = total.div_ceil(parts);
+        Self { total, per_origin }
+    }
+}
+
 /// A limited resource, such as proxies, timers or octets that wait.
 ///
 /// [`Orb::quota`](crate::Orb::quota) makes one, which the ORB's monitor reports and whose refusals

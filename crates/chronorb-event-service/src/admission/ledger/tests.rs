@@ -19,7 +19,8 @@ fn ledger(policy: AdmissionPolicy) -> Arc<AdmissionLedger> {
         operations: Arc::new(HashMap::new()),
         policy,
     };
-    AdmissionLedger::new(settings, &Orb::init(&mut Vec::new()).unwrap())
+    let orb = Orb::init(&mut Vec::new()).unwrap();
+    AdmissionLedger::new(settings, &ChannelLimits::default(), &orb)
 }
 
 fn load(filter: &Filter, cost: Duration) -> ConsumerLoad {
@@ -345,7 +346,7 @@ fn the_sums_are_those_of_all_that_are_there() {
         let mut expected = BTreeMap::new();
         let mut streams = 0;
         for (_, load) in &consumers {
-            for execution in load.executions(&all) {
+            for execution in load.executions(&all, u64::MAX) {
                 *expected.entry(execution.period).or_default() += execution.cost;
                 streams += 1;
             }
