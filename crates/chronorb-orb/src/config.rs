@@ -39,6 +39,7 @@ use crate::demux::Demultiplexing;
 use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
+use crate::quota::QuotaLimits;
 use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
 #[cfg(feature = "schedule")]
 use crate::schedule::{OverrunPolicy, ScheduleTable};
@@ -701,13 +702,16 @@ impl OrbConfig {
         Err(ConfigError::bad_value("program", name, problem.to_owned()))
     }
 
-    /// Returns the number of connections of a lane that one peer may have.
-    pub(crate) fn most_of_a_peer(&self) -> usize {
-        let most = match self.max_connections_per_peer {
+    /// Returns the limits of the connections of a lane, in all and for one peer.
+    pub(crate) fn connection_limits(&self) -> QuotaLimits {
+        let per_origin = match self.max_connections_per_peer {
             0 => (self.max_connections / 4).max(1),
             given => given,
         };
-        most as usize
+        QuotaLimits {
+            total: self.max_connections.into(),
+            per_origin: per_origin.into(),
+        }
     }
 
     /// Applies the settings of one source. Its endpoints and access rules replace those of earlier

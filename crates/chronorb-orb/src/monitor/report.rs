@@ -55,7 +55,7 @@ pub struct Report {
     /// them.
     #[cfg_attr(feature = "monitor-client", serde(default))]
     pub incidents: BTreeMap<String, u64>,
-    /// The quotas of its services; empty if they have none.
+    /// The quotas of the connections of its lanes, and of its services.
     #[cfg_attr(feature = "monitor-client", serde(default))]
     pub quotas: Vec<QuotaSnapshot>,
     /// The thread pools that are in use.

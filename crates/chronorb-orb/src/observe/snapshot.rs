@@ -26,8 +26,8 @@ pub struct Snapshot {
     pub waiting_for_main_thread: usize,
     /// Faults and refusals of peers, by cause, since the ORB was made.
     pub incidents: Vec<(Incident, u64)>,
-    /// The quotas of the services of the program ([`Orb::quota`](crate::Orb::quota)). There are
-    /// none without the feature `monitor`.
+    /// The quotas of the connections of each lane, and those of the services of the program
+    /// ([`Orb::quota`](crate::Orb::quota)). There are none without the feature `monitor`.
     pub quotas: Vec<QuotaSnapshot>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,

@@ -307,7 +307,7 @@ impl Orb {
     /// The monitor and [`snapshot`](Self::snapshot) report it as long as it or a charge lives, with
     /// the feature `monitor`.
     pub fn quota(&self, name: &'static str, limits: QuotaLimits) -> Arc<Quota> {
-        let quota = Quota::new(name, limits, self.core.incidents.clone());
+        let quota = Arc::new(Quota::new(name, limits, self.core.incidents.clone()));
         #[cfg(feature = "monitor")]
         self.core.quotas.add(&quota);
         quota

@@ -6,7 +6,6 @@
 
 mod origin;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 #[cfg(feature = "monitor")]
 use std::sync::Weak;
@@ -20,6 +19,7 @@ use thiserror::Error;
 use crate::incident::{Incident, Incidents};
 
 pub use origin::Origin;
+pub(crate) use origin::OriginKey;
 
 /// The limits of a quota, in the unit of its resource.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,7 +41,7 @@ impl QuotaLimits {
 /// A limited resource, such as proxies, timers or octets that wait.
 ///
 /// [`Orb::quota`](crate::Orb::quota) makes one, which the ORB's monitor reports and whose refusals
-/// it counts and logs. The lock of a quota is held for a look into a hash table.
+/// it counts and logs. The lock of a quota is held for a binary search among its origins.
 ///
 /// ```
 /// # use chronorb_orb as chronorb;
@@ -65,18 +65,34 @@ impl QuotaLimits {
 #[derive(Debug)]
 pub struct Quota {
     name: &'static str,
-    limits: QuotaLimits,
-    used: PiMutex<Usage>,
-    refused: AtomicU64,
+    shares: Shares,
     incidents: Arc<Incidents>,
 }
 
-/// The use of a quota.
+/// The use of a limited resource, in all and by each origin.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    limits: QuotaLimits,
+    used: PiMutex<Usage>,
+    refused: AtomicU64,
+}
+
 #[derive(Debug, Default)]
 struct Usage {
     total: u64,
-    /// No origin is here with nothing.
-    by_origin: HashMap<Origin, u64>,
+    /// Sorted by origin. No origin is here with nothing.
+    by_origin: Vec<(OriginKey, u64)>,
+}
+
+/// The reason why an amount was not taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shortage {
+    /// The origin uses this amount, and would have more than it may.
+    Origin(u64),
+    /// All origins use this amount, and would have more than they may.
+    Total(u64),
+    /// No memory is left to count the use of another origin.
+    Memory,
 }
 
 /// The reason why a quota refused a charge.
@@ -122,18 +138,12 @@ pub enum QuotaError {
 }
 
 impl Quota {
-    pub(crate) fn new(
-        name: &'static str,
-        limits: QuotaLimits,
-        incidents: Arc<Incidents>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(name: &'static str, limits: QuotaLimits, incidents: Arc<Incidents>) -> Self {
+        Self {
             name,
-            limits,
-            used: PiMutex::default(),
-            refused: AtomicU64::new(0),
+            shares: Shares::new(limits),
             incidents,
-        })
+        }
     }
 
     /// Charges an origin with an amount, until the charge is dropped.
@@ -152,72 +162,114 @@ impl Quota {
 
     /// The present use, and the refusals since the quota was made.
     pub fn snapshot(&self) -> QuotaSnapshot {
-        let used = self.used.lock();
-        QuotaSnapshot {
-            name: self.name.to_owned(),
-            used: used.total,
-            total: self.limits.total,
-            per_origin: self.limits.per_origin,
-            origins: used.by_origin.len() as u64,
-            most: used.by_origin.values().copied().max().unwrap_or_default(),
-            refused: self.refused.load(Ordering::Relaxed),
-        }
+        self.shares.snapshot(self.name.to_owned())
     }
 
     fn take(&self, origin: Origin, amount: u64) -> Result<(), QuotaError> {
-        let taken = self.used.lock().take(self, origin, amount);
-        if let Err(error) = &taken {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+        self.shares.take(origin.key(), amount).map_err(|shortage| {
+            let error = self.error(shortage, origin, amount);
+            self.shares.count_refusal();
             let asked = i64::try_from(amount).unwrap_or(i64::MAX);
             self.incidents
-                .tell(Incident::QuotaExceeded, &origin, asked, error);
-        }
-        taken
+                .tell(Incident::QuotaExceeded, &origin, asked, &error);
+            error
+        })
     }
-}
 
-impl Usage {
-    fn take(&mut self, quota: &Quota, origin: Origin, amount: u64) -> Result<(), QuotaError> {
-        let (name, asked) = (quota.name, amount);
-        let QuotaLimits { total, per_origin } = quota.limits;
-        let used = self.by_origin.get(&origin).copied().unwrap_or_default();
-        if amount > per_origin.saturating_sub(used) {
-            return Err(QuotaError::Origin {
+    fn error(&self, shortage: Shortage, origin: Origin, asked: u64) -> QuotaError {
+        let name = self.name;
+        let QuotaLimits { total, per_origin } = self.shares.limits;
+        match shortage {
+            Shortage::Origin(used) => QuotaError::Origin {
                 name,
                 origin,
                 used,
                 limit: per_origin,
                 asked,
-            });
-        }
-        if amount > total.saturating_sub(self.total) {
-            return Err(QuotaError::Total {
+            },
+            Shortage::Total(used) => QuotaError::Total {
                 name,
                 origin,
-                used: self.total,
+                used,
                 limit: total,
                 asked,
-            });
+            },
+            Shortage::Memory => QuotaError::Memory { name, origin },
         }
-        if amount == 0 {
-            return Ok(());
+    }
+}
+
+impl Shares {
+    pub(crate) fn new(limits: QuotaLimits) -> Self {
+        Self {
+            limits,
+            used: PiMutex::default(),
+            refused: AtomicU64::new(0),
         }
-        if used == 0 && self.by_origin.try_reserve(1).is_err() {
-            return Err(QuotaError::Memory { name, origin });
+    }
+
+    /// Takes an amount for an origin; for [`OriginKey::NONE`] of the total alone.
+    pub(crate) fn take(&self, origin: OriginKey, amount: u64) -> Result<(), Shortage> {
+        let mut used = self.used.lock();
+        let at = used.place_of(origin);
+        let Usage { total, by_origin } = &mut *used;
+        let entry = by_origin.get_mut(at).filter(|entry| entry.0 == origin);
+        let before = entry.as_ref().map_or(0, |entry| entry.1);
+        let is_limited = origin != OriginKey::NONE;
+        if is_limited && amount > self.limits.per_origin.saturating_sub(before) {
+            return Err(Shortage::Origin(before));
         }
-        self.by_origin.insert(origin, used + amount);
-        self.total += amount;
+        if amount > self.limits.total.saturating_sub(*total) {
+            return Err(Shortage::Total(*total));
+        }
+        if let Some(entry) = entry {
+            entry.1 += amount;
+        } else if is_limited && amount > 0 {
+            by_origin.try_reserve(1).map_err(|_| Shortage::Memory)?;
+            by_origin.insert(at, (origin, amount));
+        }
+        *total += amount;
         Ok(())
     }
 
-    fn give_back(&mut self, origin: Origin, amount: u64) {
-        self.total -= amount;
-        if let Some(used) = self.by_origin.get_mut(&origin) {
-            *used -= amount;
-            if *used == 0 {
-                self.by_origin.remove(&origin);
+    /// Gives back an amount that was taken for an origin.
+    pub(crate) fn give_back(&self, origin: OriginKey, amount: u64) {
+        let mut used = self.used.lock();
+        used.total -= amount;
+        let at = used.place_of(origin);
+        let entry = used.by_origin.get_mut(at).filter(|entry| entry.0 == origin);
+        if let Some((_, left)) = entry {
+            *left -= amount;
+            if *left == 0 {
+                used.by_origin.remove(at);
             }
         }
+    }
+
+    pub(crate) fn count_refusal(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The present use under a name.
+    pub(crate) fn snapshot(&self, name: String) -> QuotaSnapshot {
+        let used = self.used.lock();
+        QuotaSnapshot {
+            name,
+            used: used.total,
+            total: self.limits.total,
+            per_origin: self.limits.per_origin,
+            origins: used.by_origin.len() as u64,
+            most: used.by_origin.iter().map(|it| it.1).max().unwrap_or(0),
+            refused: self.refused.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Usage {
+    /// The index of an origin, or that at which it would be inserted.
+    #[inline(never)]
+    fn place_of(&self, origin: OriginKey) -> usize {
+        self.by_origin.partition_point(|entry| entry.0 < origin)
     }
 }
 
@@ -256,7 +308,7 @@ impl Charge {
         let less = less.min(self.amount);
         if less > 0 {
             self.amount -= less;
-            self.quota.used.lock().give_back(self.origin, less);
+            self.quota.shares.give_back(self.origin.key(), less);
         }
     }
 
@@ -292,7 +344,8 @@ pub struct QuotaSnapshot {
     pub total: u64,
     /// The most that each origin may use.
     pub per_origin: u64,
-    /// The number of origins that use it.
+    /// The number of origins that use it, without those that have no limit of their own, as
+    /// connections on the loopback have none.
     pub origins: u64,
     /// The amount of the origin with the greatest use.
     pub most: u64,
@@ -328,7 +381,7 @@ mod tests {
 
     fn quota(total: u64, per_origin: u64) -> Arc<Quota> {
         let limits = QuotaLimits { total, per_origin };
-        Quota::new("places", limits, Arc::default())
+        Arc::new(Quota::new("places", limits, Arc::default()))
     }
 
     #[test]
@@ -350,6 +403,28 @@ mod tests {
         let snapshot = places.snapshot();
         assert_eq!((snapshot.used, snapshot.origins), (8, 2));
         assert_eq!((snapshot.most, snapshot.refused), (4, 2));
+    }
+
+    #[test]
+    fn an_origin_without_a_limit_counts_in_the_total_alone() {
+        let limits = QuotaLimits {
+            total: 3,
+            per_origin: 1,
+        };
+        let shares = Shares::new(limits);
+        let user = Origin::User(0).key();
+        for origin in [OriginKey::NONE, user, OriginKey::NONE] {
+            assert_eq!(shares.take(origin, 1), Ok(()));
+        }
+        assert_eq!(shares.take(user, 1), Err(Shortage::Origin(1)));
+        assert_eq!(shares.take(OriginKey::NONE, 1), Err(Shortage::Total(3)));
+        let snapshot = shares.snapshot(String::new());
+        assert_eq!((snapshot.used, snapshot.origins), (3, 1));
+        assert_eq!((snapshot.most, snapshot.refused), (1, 0));
+        shares.give_back(user, 1);
+        shares.give_back(OriginKey::NONE, 2);
+        let snapshot = shares.snapshot(String::new());
+        assert_eq!((snapshot.used, snapshot.origins), (0, 0));
     }
 
     #[test]

@@ -55,11 +55,24 @@ impl Origin {
         }
     }
 
-    /// The origin by which connections are limited before their handshake; `None` on the loopback,
-    /// and where the transport does not tell.
-    pub(crate) fn for_limits(transport: &dyn Connection) -> Option<Self> {
-        let origin = Self::by_address(transport);
-        matches!(origin, Self::Host(_) | Self::User(_)).then_some(origin)
+    /// Returns the key of the origin.
+    pub(crate) fn key(self) -> OriginKey {
+        let (kind, value) = match self {
+            Self::User(uid) => return OriginKey::of_user(uid),
+            Self::Host(ip) => return OriginKey::of_host(ip),
+            Self::Connection(IpAddr::V4(v4), port) => {
+                (4 | u32::from(port) << 8, v4.to_bits().into())
+            }
+            // IPv6 has one address of the loopback.
+            Self::Connection(IpAddr::V6(v6), port) => {
+                (5 | u32::from(port) << 8, v6.to_bits() as u64)
+            }
+            Self::Certificate(fingerprint) => (6, fingerprint),
+            // That of another protocol by chance, in one of 2⁶⁴ cases.
+            Self::Protocol(scheme) => (7, fingerprint(scheme)),
+            Self::Process => (8, 0),
+        };
+        OriginKey { kind, value }
     }
 
     fn of_host(address: SocketAddr) -> Self {
@@ -71,6 +84,48 @@ impl Origin {
             }
             v4 => Self::Host(v4),
         }
+    }
+}
+
+/// A short form of an origin, for tables.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct OriginKey {
+    /// The kind of origin, and the port of a connection; 0 for none.
+    kind: u32,
+    value: u64,
+}
+
+impl OriginKey {
+    /// The key of no origin.
+    pub(crate) const NONE: Self = Self { kind: 0, value: 0 };
+
+    /// The key of the origin by which connections are limited before their handshake;
+    /// [`NONE`](Self::NONE) on the loopback, and where the transport does not tell.
+    pub(crate) fn for_limits(transport: &dyn Connection) -> Self {
+        match transport.remote().address {
+            RemoteAddress::Process(credentials) => Self::of_user(credentials.uid),
+            RemoteAddress::Host(address) => match address.ip().to_canonical() {
+                ip if ip.is_loopback() => Self::NONE,
+                ip => Self::of_host(ip),
+            },
+            RemoteAddress::Unknown => Self::NONE,
+        }
+    }
+
+    fn of_user(uid: u32) -> Self {
+        Self {
+            kind: 1,
+            value: uid.into(),
+        }
+    }
+
+    /// The key of a host, with IPv6 of its network of 64 bits.
+    fn of_host(ip: IpAddr) -> Self {
+        let (kind, value) = match ip {
+            IpAddr::V4(v4) => (2, v4.to_bits().into()),
+            IpAddr::V6(v6) => (3, (v6.to_bits() >> 64) as u64),
+        };
+        Self { kind, value }
     }
 }
 
@@ -118,6 +173,34 @@ mod tests {
         assert_ne!(of("10.1.0.7:1"), of("10.1.0.8:1"));
         assert_eq!(of("[2001:db8::1]:1"), of("[2001:db8::ffff:2]:2"));
         assert_ne!(of("[2001:db8::1]:1"), of("[2001:db8:0:1::1]:1"));
+    }
+
+    #[test]
+    fn each_origin_has_a_key_of_its_own() {
+        let origins = [
+            Origin::Certificate(0),
+            Origin::Certificate(7),
+            Origin::User(0),
+            Origin::User(7),
+            of("0.0.0.7:1"),
+            of("10.1.0.7:1"),
+            of("[0:0:0:7::1]:1"),
+            of("[2001:db8::1]:1"),
+            of("127.0.0.1:1"),
+            of("127.0.0.1:7"),
+            of("127.0.0.7:1"),
+            of("[::1]:1"),
+            of("[::1]:7"),
+            Origin::Protocol("iiop"),
+            Origin::Protocol("uiop"),
+            Origin::Process,
+        ];
+        let mut keys = origins.map(Origin::key);
+        keys.sort_unstable();
+        assert!(keys.is_sorted_by(|one, next| one < next), "{keys:?}");
+        assert!(!keys.contains(&OriginKey::NONE));
+        let network = |host: &str| of(host).key();
+        assert_eq!(network("[2001:db8::1]:1"), network("[2001:db8::ffff:2]:2"));
     }
 
     #[test]

@@ -27,7 +27,9 @@ use super::turns::Turns;
 #[cfg(feature = "bidir")]
 use crate::bidirectional::ReplyReceiver;
 use crate::gather::{GatherError, Send};
+#[cfg(feature = "distributable-threads")]
 use crate::quota::Origin;
+use crate::quota::OriginKey;
 use crate::rtcorba::Priority;
 
 /// A connection of a server. One thread at a time has its input, and one its output; no other
@@ -67,8 +69,8 @@ pub(super) struct ServerConnection {
     /// The lane's tick at which the connection was accepted.
     admitted: u32,
     pub(super) account: Arc<Account>,
-    /// The peer against whose limit the connection counts, if there is a limit.
-    pub(super) origin: Option<Origin>,
+    /// The origin against whose limit the connection counts.
+    pub(super) origin: OriginKey,
     pub(super) negotiation: Negotiation,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
@@ -190,7 +192,7 @@ impl ServerConnection {
         load: Arc<Load>,
         idle_timeout: Option<Duration>,
         ceiling: Option<Priority>,
-        origin: Option<Origin>,
+        origin: OriginKey,
     ) -> Self {
         let carriage = transport.carriage();
         let idle_timeout = datagram_peers::idle_timeout(carriage, idle_timeout);

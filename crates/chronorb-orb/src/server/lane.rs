@@ -40,7 +40,7 @@ use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
-use crate::quota::Origin;
+use crate::quota::{OriginKey, Shares};
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool: its endpoints, reactor, connections and threads, for requests of one
@@ -56,9 +56,8 @@ pub(crate) struct ServerLane {
     /// Less urgent lanes for which it reads, the most urgent first. They end after it.
     pub(super) served_lanes: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
-    max_connections: u32,
-    /// The greatest number of connections of one peer.
-    max_per_peer: usize,
+    /// The quota of its connections.
+    pub(super) room: Shares,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
     pub(super) incidents: Arc<Incidents>,
@@ -171,8 +170,7 @@ impl ServerLane {
             acceptors: PiMutex::new(acceptors.into_iter().map(Some).collect()),
             // Connections that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
-            max_connections: core.config.max_connections,
-            max_per_peer: core.config.most_of_a_peer(),
+            room: Shares::new(core.config.connection_limits()),
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
             idle_timeout: core.config.server_idle_timeout,
@@ -542,7 +540,7 @@ impl ServerLane {
     /// no room.
     #[cfg(feature = "bidir")]
     pub(super) fn adopt(&self, transport: Box<dyn Connection>) -> Option<Key> {
-        if self.is_stopping() || self.no_room_for(None).is_some() {
+        if self.is_stopping() || self.take_room(OriginKey::NONE).is_err() {
             return None;
         }
         let acceptors = self.acceptors.lock();
@@ -550,9 +548,9 @@ impl ServerLane {
         drop(acceptors);
         let load = self.load.clone();
         let mut connection =
-            ServerConnection::new(transport, load, self.idle_timeout, ceiling, None);
+            ServerConnection::new(transport, load, self.idle_timeout, ceiling, OriginKey::NONE);
         connection.originate();
-        self.connections.insert(connection).ok()
+        self.insert(connection)
     }
 
     /// Begins to read a connection that was adopted.
@@ -567,16 +565,35 @@ impl ServerLane {
         }
     }
 
-    /// Ends a connection after the messages in progress.
+    /// Adds a connection for which [room](Self::take_room) was taken.
+    fn insert(&self, connection: ServerConnection) -> Option<Key> {
+        let origin = connection.origin;
+        let inserted = self.connections.insert(connection);
+        if inserted.is_err() {
+            self.room.give_back(origin, 1);
+        }
+        inserted.ok()
+    }
+
+    /// Ends a connection after the messages in progress. Its room is free at once, although a
+    /// thread may still have the connection.
     pub(super) fn end(&self, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let origin = connection.origin;
         // Held, so that its calls are ended after it was removed.
         #[cfg(feature = "bidir")]
-        let ending = self
-            .strategy
-            .scheduler()
-            .and_then(|_| self.connections.get(key));
+        let ending = self.strategy.scheduler().map(|_| connection);
+        #[cfg(not(feature = "bidir"))]
+        drop(connection);
         let removed = self.connections.remove(key);
-        if let (RemoveOutcome::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
+        if removed.was_there() {
+            self.room.give_back(origin, 1);
+        }
+        if matches!(removed, RemoveOutcome::InUse)
+            && let Some(affinity) = self.strategy.affinity()
+        {
             // Otherwise a thread that waits on the connection would go on waiting.
             affinity.call_from(&self.connections, key);
         }
@@ -610,7 +627,7 @@ impl ServerLane {
                 // An evicted connection leaves its descriptor to one that waits.
                 Err(AcceptError::Exhausted)
                     if self.evict_datagram_peer()
-                        || (is_waited_at(&**acceptor) && self.make_room(None)) => {}
+                        || (is_waited_at(&**acceptor) && self.make_room(OriginKey::NONE)) => {}
                 // A waiting connection may have failed, and no event reports those behind it.
                 Err(error) => {
                     let lane = format_args!("lane {}", self.setup.name);
@@ -699,8 +716,8 @@ impl ServerLane {
         }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_datagram_peer = is_datagram_peer(transport.carriage());
-        let origin = Origin::for_limits(&*transport);
-        if let Some(incident) = self.no_room_for(origin) {
+        let origin = OriginKey::for_limits(&*transport);
+        if let Err(incident) = self.take_room(origin) {
             self.incidents.note(incident, &Peer::new(&*transport), 0);
             // In order, so that the peer knows that no request was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
@@ -712,7 +729,7 @@ impl ServerLane {
         }
         let load = self.load.clone();
         let connection = ServerConnection::new(transport, load, self.idle_timeout, ceiling, origin);
-        let Ok(key) = self.connections.insert(connection) else {
+        let Some(key) = self.insert(connection) else {
             return;
         };
         if let Some(connection) = self.connections.get(key) {
@@ -726,18 +743,6 @@ impl ServerLane {
                 connection.transport().set_token(token_of(key));
             }
         }
-    }
-
-    /// The reason why there is no room for another connection of an origin, even after eviction.
-    fn no_room_for(&self, origin: Option<Origin>) -> Option<Incident> {
-        if let Some(its) = origin
-            && self.connections_of(its) >= self.max_per_peer
-            && !self.make_room(origin)
-        {
-            return Some(Incident::TooManyOfPeer);
-        }
-        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
-        (is_full && !self.make_room(None)).then_some(Incident::ServerFull)
     }
 
     /// Closes connections whose peers have neither completed a message nor taken a reply in time.

@@ -1,5 +1,7 @@
 //! Takes snapshots of an ORB's pools, lanes and threads.
 
+#[cfg(feature = "monitor")]
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::growth::Growth;
@@ -8,6 +10,8 @@ use super::pool::ServerPool;
 use super::watch::are_times_wanted;
 use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
+#[cfg(feature = "monitor")]
+use crate::quota::QuotaSnapshot;
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
     let pools: Vec<_> = core.server.pools.lock().all().cloned().collect();
@@ -17,7 +21,9 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         waiting_for_main_thread: core.main.waiting(),
         incidents: core.incidents.counts().collect(),
         #[cfg(feature = "monitor")]
-        quotas: core.quotas.snapshots(),
+        quotas: quotas_of_lanes(&pools)
+            .chain(core.quotas.snapshots())
+            .collect(),
         #[cfg(not(feature = "monitor"))]
         quotas: Vec::new(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
@@ -29,6 +35,16 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         #[cfg(not(feature = "schedule"))]
         operations: Vec::new(),
     }
+}
+
+/// The quotas of the connections of each lane that has endpoints.
+#[cfg(feature = "monitor")]
+fn quotas_of_lanes(pools: &[Arc<ServerPool>]) -> impl Iterator<Item = QuotaSnapshot> {
+    let lanes = pools.iter().flat_map(|pool| pool.lanes());
+    lanes.filter(|lane| lane.reads()).map(|lane| {
+        let name = format!("connections of lane {}", lane.setup.name);
+        lane.room.snapshot(name)
+    })
 }
 
 /// A watcher of the times of requests.

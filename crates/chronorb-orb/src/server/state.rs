@@ -13,6 +13,7 @@ use super::ListeningEndpoints;
 use super::lane::ServerLane;
 use super::pool::{PoolUse, Pools};
 use crate::core::{Core, RUNNING, STOPPING};
+use crate::quota::OriginKey;
 use crate::rtcorba::ThreadpoolId;
 
 /// The thread pools of an ORB and the resources that they share.
@@ -89,7 +90,7 @@ impl ServerState {
         let mut lanes: Vec<_> = lanes.cloned().collect();
         drop(pools);
         lanes.sort_by_cached_key(|lane| Reverse(lane.connections.len()));
-        lanes.iter().any(|lane| lane.make_room(None))
+        lanes.iter().any(|lane| lane.make_room(OriginKey::NONE))
     }
 
     /// The number of open files that the process may have, and the number that the connections of

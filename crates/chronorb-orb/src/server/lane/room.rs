@@ -8,18 +8,17 @@ use chronorb_rt::Key;
 
 use super::ServerLane;
 use crate::incident::Incident;
-use crate::quota::Origin;
-use crate::server::connection::ServerConnection;
+use crate::quota::{OriginKey, Shortage};
 
 impl ServerLane {
-    /// Ends the connection with the greatest rank, of one origin or of all; returns whether there
-    /// was one.
+    /// Ends the connection with the greatest rank, of one origin or for [`OriginKey::NONE`] of all;
+    /// returns whether there was one.
     ///
     /// The order is: datagram peers, which lose nothing by it; connections on which no whole
     /// message has arrived, the oldest first; then the connection that was idle longest.
     #[cold]
-    pub(in super::super) fn make_room(&self, of: Option<Origin>) -> bool {
-        self.end_one(&|connection| of.is_none() || connection.origin == of)
+    pub(in super::super) fn make_room(&self, of: OriginKey) -> bool {
+        self.end_one(of, false)
     }
 
     /// Ends the connection of a datagram peer that is quiet, if there is one; returns whether there
@@ -27,26 +26,41 @@ impl ServerLane {
     #[cold]
     pub(super) fn evict_datagram_peer(&self) -> bool {
         let may_exist = self.datagram_peers.idle_look().is_some();
-        may_exist && self.end_one(&|connection: &ServerConnection| connection.is_datagram_peer)
+        may_exist && self.end_one(OriginKey::NONE, true)
     }
 
-    /// The number of connections of an origin.
-    pub(super) fn connections_of(&self, origin: Origin) -> usize {
-        let its = |connection: &ServerConnection| connection.origin == Some(origin);
-        self.present()
-            .filter(|(_, connection)| its(connection))
-            .count()
+    /// Takes room for a connection of an origin, after an eviction if there is none.
+    ///
+    /// # Errors
+    /// The reason why there is no room, even after evictions.
+    pub(super) fn take_room(&self, origin: OriginKey) -> Result<(), Incident> {
+        loop {
+            let shortage = match self.room.take(origin, 1) {
+                Ok(()) => return Ok(()),
+                Err(shortage) => shortage,
+            };
+            let (of, incident) = match shortage {
+                Shortage::Origin(_) => (origin, Incident::TooManyOfPeer),
+                Shortage::Total(_) | Shortage::Memory => (OriginKey::NONE, Incident::ServerFull),
+            };
+            if shortage == Shortage::Memory || !self.make_room(of) {
+                self.room.count_refusal();
+                return Err(incident);
+            }
+        }
     }
 
-    /// Ends the connection with the greatest rank among those that `is_meant` selects; returns
-    /// whether there was one.
-    fn end_one(&self, is_meant: &dyn Fn(&ServerConnection) -> bool) -> bool {
+    /// Ends the connection with the greatest rank among those of an origin, or of datagram peers;
+    /// returns whether there was one.
+    fn end_one(&self, of: OriginKey, of_datagram_peers: bool) -> bool {
         let now = self.load.advance();
         let mut last = None;
         for _ in 0..MAX_TRIES {
             let mut best = None;
             for (key, connection) in self.present() {
-                let rank = connection.rank(now).filter(|_| is_meant(&connection));
+                let is_meant = (of == OriginKey::NONE || connection.origin == of)
+                    && (!of_datagram_peers || connection.is_datagram_peer);
+                let rank = connection.rank(now).filter(|_| is_meant);
                 let this = rank.map(|rank| (rank, key.index, key.generation));
                 // Another thread has just begun to read from the connections before it.
                 if last.is_none() || this < last {

@@ -1,6 +1,8 @@
 //! Eviction of connections when a lane has the maximum number of them, for each protocol.
 
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType};
+#[cfg(all(feature = "monitor", feature = "uiop"))]
+use chronorb_giop::{IiopProfile, ResponseFlags, TAG_INTERNET_IOP, Version};
 use chronorb_orb::{
     Activity, Incident, Object, Operation, Orb, OrbConfig, ThreadSnapshot, ThreadpoolStrategy,
 };
@@ -14,6 +16,8 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+#[cfg(all(feature = "monitor", feature = "uiop"))]
+use super::hostile::request_to;
 use crate::support::adapters::until;
 use crate::support::descriptors::spawn;
 use crate::support::raw_server::object_at;
@@ -383,6 +387,14 @@ fn the_rest_of_a_message_has_to_come_in_time() {
     }
 }
 
+/// Returns the quota of the connections of the first lane.
+#[cfg(feature = "monitor")]
+fn room(orb: &Orb) -> chronorb_orb::quota::QuotaSnapshot {
+    let mut quotas = orb.snapshot().quotas.into_iter();
+    let first = quotas.find(|quota| quota.name == "connections of lane 0:0");
+    first.expect("it has an endpoint")
+}
+
 #[cfg(feature = "uiop")]
 #[test]
 fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
@@ -400,6 +412,13 @@ fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
         .collect();
     assert_eq!(last_word(&*peers[0]), Some(MessageType::CloseConnection));
     assert!(is_open(&*peers[1]) && is_open(&*peers[2]));
+    #[cfg(feature = "monitor")]
+    {
+        let room = room(&place.served.server);
+        assert_eq!((room.used, room.total), (2, 8));
+        assert_eq!((room.origins, room.most, room.per_origin), (1, 2, 2));
+        assert_eq!(room.refused, 0);
+    }
     // If both are in use, a third one is refused.
     let place = at("unix", "uiop://", unix(), &|config| {
         config.max_connections = 8;
@@ -414,6 +433,42 @@ fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
         s.probe.gate.set(2);
     });
     assert_eq!(count(&s.server, Incident::TooManyOfPeer), 1);
+    // It is reported by this incident alone.
+    assert_eq!(count(&s.server, Incident::QuotaExceeded), 0);
+    #[cfg(feature = "monitor")]
+    assert_eq!(room(&s.server).refused, 1);
+}
+
+#[cfg(all(feature = "monitor", feature = "uiop"))]
+#[test]
+fn a_connection_that_ends_during_a_request_has_no_room_any_more() {
+    let endpoints = "uiop://;iiop://127.0.0.1:0";
+    let unix = Box::new(chronorb_transport::uds::Unix);
+    let place = at("unix", endpoints, unix, &|config| {
+        config.max_connections_per_peer = 1;
+        config.threads = 2.into();
+    });
+    let s = &place.served;
+    let mut profiles = s.object.ior().profiles.iter();
+    let profile = profiles.find(|profile| profile.tag == TAG_INTERNET_IOP);
+    let profile = IiopProfile::decode(&profile.expect("of the endpoint").data);
+    let key = profile.expect("our own").object_key;
+    let response = ResponseFlags::SyncWithTarget;
+    let wait = request_to(&key, Version::V1_2, b"wait", response, &[], &|_| Ok(()));
+    let peer = place.connect();
+    let send = |octets| peer.send_all(octets, Deadline::after(PATIENCE));
+    send(&wait).expect("it is open");
+    s.probe.gate.reach(1);
+    send(b"this is no GIOP").expect("it is open");
+    until("its room is free", || room(&s.server).used == 0);
+    let next = place.connect();
+    locate(&*next);
+    s.probe.gate.set(2);
+    until_nothing_is_done(&s.server);
+    let room = room(&s.server);
+    assert_eq!((room.used, room.origins, room.refused), (1, 1, 0));
+    assert_eq!(count(&s.server, Incident::Evicted), 0);
+    assert!(is_open(&*next));
 }
 
 #[test]
@@ -427,6 +482,11 @@ fn the_loopback_has_no_limit_of_a_peer() {
         })
         .collect();
     assert!(peers.iter().all(|peer| is_open(&**peer)));
+    #[cfg(feature = "monitor")]
+    {
+        let room = room(&place.served.server);
+        assert_eq!((room.used, room.origins, room.most), (8, 0, 0));
+    }
 }
 
 /// The environment variable of the process with few descriptors.

@@ -71,7 +71,7 @@ fn message(
     )
 }
 
-fn request_to(
+pub(super) fn request_to(
     key: &[u8],
     version: Version,
     operation: &[u8],
