@@ -11,6 +11,7 @@
 //! | response times and slack | [`TaskSets::analyse`] |
 //! | priorities, lanes, bands | [`Schedule::assign`] |
 //! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
+//! | a run in virtual time, as the ORB executes it | [`Schedule::simulate`] |
 //! | the result as a file | [`LockFile`] |
 //! | a plan of real-time I/O for the links of a node | [`LockFile::rio_plan`] |
 //! | sessions of further clients at run time | [`Sessions`] |
@@ -50,6 +51,7 @@ mod error;
 mod expand;
 mod learn;
 mod lock;
+mod numbers;
 mod operations;
 mod parse;
 mod pieces;
@@ -57,6 +59,7 @@ mod reservation;
 mod schedule;
 mod sensitivity;
 mod sessions;
+mod simulate;
 mod table;
 mod task_sets;
 mod threads;
@@ -79,6 +82,10 @@ pub use schedule::{
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use sessions::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};
+pub use simulate::{
+    ActivityOutcome, LaneNumbers, Numbers, SimulationError, SimulationOutcome, SimulationRun, Work,
+    WorkOutcome, WorkSlice,
+};
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 pub use threads::{Frame, ThreadOwner, ThreadShortage};
 pub use units::{parse_time, readable_time};

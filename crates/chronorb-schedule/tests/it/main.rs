@@ -3,6 +3,7 @@
 mod assignment;
 mod files;
 mod real_time_io;
+mod simulation;
 mod soundness;
 
 use chronorb_sched::Response;
