@@ -1,7 +1,9 @@
 //! Tests of schedule files.
 
 mod assignment;
+mod comparison;
 mod files;
+mod generated;
 mod real_time_io;
 mod simulation;
 mod soundness;
