@@ -1,6 +1,7 @@
 //! Tests of schedule files.
 
 mod assignment;
+mod case_studies;
 mod comparison;
 mod files;
 mod generated;
