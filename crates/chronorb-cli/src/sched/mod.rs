@@ -55,8 +55,9 @@ pub(crate) enum SchedCommand {
 
     /// Run a schedule in virtual time.
     ///
-    /// Each job takes the whole execution time of its operation. Shows the jobs that met and missed
-    /// their deadlines, and the longest responses beside those of the analysis.
+    /// Executes operations, calls, threads of lanes, packets and locks as the ORB does, without the
+    /// analysis. Shows the jobs that met and missed their deadlines, and the longest responses
+    /// beside the analysed ones.
     #[command(after_help = simulate::EXAMPLES)]
     Simulate(SimulateArguments),
 

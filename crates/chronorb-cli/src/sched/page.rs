@@ -2,13 +2,15 @@
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit};
 use chronorb_sched::BILLION;
-use chronorb_schedule::{Assignment, FACTOR_UNIT, Schedule, StepWork, Time, readable_time};
+use chronorb_schedule::{
+    Assignment, FACTOR_UNIT, ResourceKind, Schedule, SimulationOutcome, Time, Work, readable_time,
+};
 
 use super::check::Verdict;
 use super::reason::late_text;
-use super::simulate::{Run, periods, synchronous};
+use super::simulate::{activities, resource_name, synchronous};
 use super::text::{factor, remedies, response};
-use super::words::{percent, step_name};
+use super::words::{percent, work_name};
 
 /// Returns the page of an analysis.
 pub(super) fn of_verdict(
@@ -70,11 +72,11 @@ pub(super) fn of_verdict(
             ],
             [],
         );
-    let window = gantt_window(assignment);
-    let run = synchronous(schedule, assignment, window).unwrap_or_default();
+    let window = gantt_window(schedule);
+    let outcome = synchronous(schedule, assignment, window).unwrap_or_default();
     page.part(
         "From a synchronous start",
-        gantt(schedule, assignment, &run),
+        gantt(schedule, &outcome, window),
         [],
     )
     .notes(schedule.notes.iter().cloned())
@@ -85,24 +87,20 @@ pub(super) fn of_verdict(
 pub(super) fn of_run(
     file: &str,
     schedule: &Schedule,
-    assignment: &Assignment,
-    run: &Run,
+    outcome: &SimulationOutcome,
+    window: Time,
 ) -> Document {
-    let (met, missed) = (run.steps.iter().flatten()).fold((0, 0), |(met, missed), counts| {
-        (met + counts.met, missed + counts.missed)
-    });
+    let works = outcome.activities.iter().flat_map(|it| &it.works);
+    let met: u64 = works.map(|it| it.met).sum();
     Document::new(format!("Schedule {file}, simulated"))
         .lead(format!(
-            "{} of virtual time: {met} steps of jobs met their deadlines, and {missed} missed \
-             them.",
-            readable_time(run.window)
+            "{} of virtual time: {met} steps of {} jobs met their deadlines, and {} missed them.",
+            readable_time(window),
+            outcome.counted(),
+            outcome.missed(),
         ))
-        .part("Slices of execution", gantt(schedule, assignment, run), [])
-        .part(
-            "Longest responses",
-            [],
-            [simulated(schedule, assignment, run)],
-        )
+        .part("Slices of execution", gantt(schedule, outcome, window), [])
+        .part("Longest responses", [], [simulated(schedule, outcome)])
         .notes(schedule.notes.iter().cloned())
         .commands(format!("chronorb sched simulate {file} --report FILE"))
 }
@@ -141,22 +139,19 @@ fn operations(schedule: &Schedule, assignment: &Assignment) -> Table {
     Table::new("operation", columns, lines)
 }
 
-fn simulated(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Table {
-    let mut lines = Vec::new();
-    for (number, named) in assignment.task_sets.transactions.iter().enumerate() {
-        for (step, it) in named.transaction.steps.iter().enumerate() {
-            let counts = &run.steps[number][step];
+fn simulated(schedule: &Schedule, outcome: &SimulationOutcome) -> Table {
+    let lines = outcome.activities.iter().flat_map(|activity| {
+        activity.works.iter().map(|it| {
             let cells = vec![
-                assignment.task_sets.resources[it.resource].name.clone(),
-                counts.met.to_string(),
-                counts.missed.to_string(),
-                readable_time(counts.worst_response),
-                readable_time(it.deadline.unwrap_or(named.transaction.deadline)),
+                resource_name(schedule, it.resource).to_owned(),
+                it.met.to_string(),
+                it.missed.to_string(),
+                readable_time(it.longest),
+                readable_time(it.deadline),
             ];
-            let name = step_name(schedule, assignment, (number, step));
-            lines.push((name, cells));
-        }
-    }
+            (work_name(schedule, activity, it.work), cells)
+        })
+    });
     Table::new(
         "step",
         ["resource", "met", "missed", "response", "deadline"],
@@ -247,16 +242,18 @@ fn growth(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> Ch
 }
 
 /// A chart for each processor and link, with a row for each operation or message.
-fn gantt(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Vec<Chart> {
-    let sets = &assignment.task_sets;
+fn gantt(schedule: &Schedule, outcome: &SimulationOutcome, window: Time) -> Vec<Chart> {
+    let processors = (0..schedule.processors.len()).map(ResourceKind::Processor);
+    let links = (0..schedule.links.len()).map(ResourceKind::Link);
+    let end = gantt_window(schedule).min(window);
     let mut charts = Vec::new();
-    for (resource, it) in sets.resources.iter().enumerate() {
+    for resource in processors.chain(links) {
         // The rows, the most urgent one last, which is at the top.
         let mut rows: Vec<(u32, String)> = Vec::new();
-        for named in &sets.transactions {
-            for (step, work) in named.transaction.steps.iter().zip(&named.works) {
-                let row = (step.priority, row_name(schedule, *work, &named.name));
-                if step.resource == resource && !rows.contains(&row) {
+        for activity in &outcome.activities {
+            for it in activity.works.iter().filter(|it| it.resource == resource) {
+                let row = (it.priority, row_name(schedule, it.work, &activity.name));
+                if !rows.contains(&row) {
                     rows.push(row);
                 }
             }
@@ -269,14 +266,15 @@ fn gantt(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Vec<Chart> 
             .rev()
             .map(|row| row.1)
             .collect();
-        let end = gantt_window(assignment).min(run.window);
         let (mut free, mut locked) = (Vec::new(), Vec::new());
-        for slice in run.slices.iter().filter(|slice| slice.start < end) {
-            let named = &sets.transactions[slice.transaction];
-            let name = row_name(schedule, named.works[slice.step], &named.name);
-            let row = rows.iter().position(|row| *row == name);
-            let is_here = named.transaction.steps[slice.step].resource == resource;
-            let Some(row) = row.filter(|_| is_here) else {
+        let slices = outcome.slices.iter().filter(|it| it.resource == resource);
+        for slice in slices.filter(|slice| slice.start < end) {
+            let name = row_name(
+                schedule,
+                slice.work,
+                &outcome.activities[slice.activity].name,
+            );
+            let Some(row) = rows.iter().position(|row| *row == name) else {
                 continue;
             };
             let points = if slice.locked { &mut locked } else { &mut free };
@@ -291,7 +289,10 @@ fn gantt(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Vec<Chart> 
         }
         let names = rows.iter().map(|row| shortened(row));
         let chart = Chart::new(
-            format!("{}: the most urgent work is at the top", it.name),
+            format!(
+                "{}: the most urgent work is at the top",
+                resource_name(schedule, resource)
+            ),
             Axis::linear("virtual time", Unit::Time),
             Axis::groups("", names),
         );
@@ -303,19 +304,19 @@ fn gantt(schedule: &Schedule, assignment: &Assignment, run: &Run) -> Vec<Chart> 
     charts
 }
 
-fn row_name(schedule: &Schedule, work: StepWork, transaction: &str) -> String {
+fn row_name(schedule: &Schedule, work: Work, activity: &str) -> String {
     match work {
-        StepWork::Execution { operation } => schedule.operations[operation].name.clone(),
-        StepWork::Request { operation } | StepWork::Reply { operation } => {
+        Work::Execution { operation } => schedule.operations[operation].name.clone(),
+        Work::Request { operation } | Work::Reply { operation } => {
             format!("messages of {}", schedule.operations[operation].name)
         }
-        StepWork::Message => format!("message of {transaction}"),
+        Work::Message { .. } => format!("message of {activity}"),
     }
 }
 
 /// Returns the time that a Gantt chart shows: the longest period, but not too many of the shortest.
-fn gantt_window(assignment: &Assignment) -> Time {
-    let periods = || periods(assignment);
+fn gantt_window(schedule: &Schedule) -> Time {
+    let periods = || activities(schedule).map(|(period, _)| period);
     let longest = periods().max().unwrap_or(1);
     let shortest = periods().min().unwrap_or(1);
     longest.min(shortest.saturating_mul(60))

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use chronorb_report::{check_writable, write_page};
-use chronorb_sched::{
-    AnalysisError, Discipline, JobCounts, Response, Simulation, StepSlice, SystemSimulation,
-    simulate, simulate_transactions,
+use chronorb_sched::{AnalysisError, Discipline, Response, Simulation, Task, simulate};
+use chronorb_schedule::{
+    Assignment, Numbers, ResourceKind, Schedule, ScheduleError, SimulationError, SimulationOutcome,
+    SimulationRun, StepWork, Time, Work, WorkSlice, parse_time, readable_time,
 };
-use chronorb_schedule::{Assignment, Schedule, ScheduleError, Time, parse_time, readable_time};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 
 use super::progress::with_progress;
 use super::source::{SchedCommandError, analysis, assign, print, read};
-use super::words::step_name;
+use super::words::work_name;
 use super::{page, text};
 
 #[derive(Args, Debug)]
@@ -23,15 +23,20 @@ pub(crate) struct SimulateArguments {
     file: PathBuf,
 
     /// The simulated time, such as "10 s" [default: the hyperperiod, or 20 of the longest periods
-    /// if that is less].
+    /// if that is less, and at least the longest deadline].
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     window: Option<Time>,
 
-    /// The number of runs. In the first one everything arrives at zero, in the others the first
-    /// arrivals are random; the longest responses of all runs are shown.
+    /// The number of runs. In the first one everything is released at once and takes its longest
+    /// time. In the others arrivals, execution times, jitter and the places of critical sections
+    /// are random. The longest responses of all runs are shown.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = value_parser!(u64).range(1..=100_000))]
     runs: u64,
+
+    /// The seed of the random runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 
     /// The order of waiting jobs. Other orders than by priority need operations that call no
     /// others.
@@ -50,7 +55,7 @@ pub(crate) struct SimulateArguments {
 /// The order of waiting jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Order {
-    /// By fixed priority, with locks, calls and messages.
+    /// As the ORB: by fixed priority, with lanes, threads, locks, calls and packets.
     Priority,
     /// By earliest deadline.
     Deadline,
@@ -58,16 +63,6 @@ enum Order {
     Laxity,
     /// By criticality, then by least laxity.
     Urgency,
-}
-
-/// The jobs of a simulation.
-#[derive(Debug, Default)]
-pub(super) struct Run {
-    /// The jobs of each step of each transaction.
-    pub(super) steps: Vec<Vec<JobCounts>>,
-    /// The slices of the first run.
-    pub(super) slices: Vec<StepSlice>,
-    pub(super) window: Time,
 }
 
 fn time(text: &str) -> Result<Time, String> {
@@ -82,19 +77,27 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), SchedCommandError
     }
     let schedule = read(&arguments.file)?;
     let assignment = assign(&arguments.file, &schedule)?;
-    let run = simulated(arguments, &schedule, &assignment)?;
+    let window = arguments.window;
+    let window = window.unwrap_or_else(|| usual_window(&schedule, arguments.runs));
+    let outcome = simulated(arguments, &schedule, &assignment, window)?;
     let compares = arguments.discipline == Order::Priority;
     if let Some(report) = &arguments.report {
         let name = arguments.file.display().to_string();
-        let page = page::of_run(&name, &schedule, &assignment, &run);
+        let page = page::of_run(&name, &schedule, &outcome, window);
         write_page(&page.html(), report)?;
     }
     if arguments.json {
-        print(&object(&assignment, &run, compares).to_string())?;
+        print(&object(&schedule, &assignment, &outcome, (window, compares)).to_string())?;
     } else {
-        print(&table(&schedule, &assignment, &run, compares))?;
+        print(&table(&schedule, &assignment, &outcome, (window, compares)))?;
     }
-    match missed(&run) {
+    if outcome.counted() == 0 {
+        return Err(SchedCommandError::NoVerdict {
+            window: readable_time(window),
+            least: readable_time(longest_deadline(&schedule)),
+        });
+    }
+    match outcome.missed() {
         0 => Ok(()),
         1 => Err(SchedCommandError::Unfit(
             "1 job misses its deadline".to_owned(),
@@ -105,37 +108,31 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), SchedCommandError
     }
 }
 
-fn missed(run: &Run) -> u64 {
-    run.steps.iter().flatten().map(|counts| counts.missed).sum()
-}
-
 fn simulated(
     arguments: &SimulateArguments,
     schedule: &Schedule,
     assignment: &Assignment,
-) -> Result<Run, SchedCommandError> {
-    let window = arguments.window.unwrap_or_else(|| usual_window(assignment));
+    window: Time,
+) -> Result<SimulationOutcome, SchedCommandError> {
+    let numbers = assignment.numbers(schedule);
     let result = with_progress("simulating", arguments.runs, |done| {
-        let mut all: Option<Run> = None;
-        let mut random = fastrand::Rng::with_seed(1);
+        let mut all: Option<SimulationOutcome> = None;
         for number in 0..arguments.runs {
-            let offsets = assignment
-                .task_sets
-                .transactions
-                .iter()
-                .map(|it| match number {
-                    0 => 0,
-                    _ => random.u64(0..it.transaction.period),
-                });
-            let offsets: Vec<_> = offsets.collect();
-            let run = match arguments.discipline {
-                Order::Priority => by_priority(schedule, assignment, window, offsets)?,
-                order => by_discipline(schedule, assignment, window, &offsets, order)?,
+            let run = match number {
+                0 => SimulationRun {
+                    record: true,
+                    ..SimulationRun::synchronous(schedule, window)
+                },
+                _ => SimulationRun::random(arguments.seed.wrapping_add(number), window),
+            };
+            let outcome = match arguments.discipline {
+                Order::Priority => schedule.simulate(&numbers, &run)?,
+                order => by_discipline(schedule, &numbers, &run, order)?,
             };
             done.fetch_add(1, Ordering::Relaxed);
             match &mut all {
-                None => all = Some(run),
-                Some(all) => all.add(&run),
+                None => all = Some(outcome),
+                Some(all) => all.add(&outcome),
             }
         }
         Ok(all.unwrap_or_default())
@@ -145,8 +142,15 @@ fn simulated(
 
 /// The reason why a schedule cannot be simulated.
 enum Problem {
+    Simulation(SimulationError),
     Analysis(AnalysisError),
     Calls(String),
+}
+
+impl From<SimulationError> for Problem {
+    fn from(error: SimulationError) -> Self {
+        Self::Simulation(error)
+    }
 }
 
 impl From<AnalysisError> for Problem {
@@ -158,9 +162,11 @@ impl From<AnalysisError> for Problem {
 impl Problem {
     fn into_error(self, file: &Path) -> SchedCommandError {
         match self {
-            Self::Analysis(AnalysisError::TooComplex) => SchedCommandError::Argument(
+            Self::Simulation(SimulationError::TooLong)
+            | Self::Analysis(AnalysisError::TooComplex) => SchedCommandError::Argument(
                 "the simulation takes too many steps: give a shorter time by --for".to_owned(),
             ),
+            Self::Simulation(error) => SchedCommandError::Argument(error.to_string()),
             Self::Analysis(source) => analysis(
                 file,
                 ScheduleError::Analysis {
@@ -181,121 +187,106 @@ pub(super) fn synchronous(
     schedule: &Schedule,
     assignment: &Assignment,
     window: Time,
-) -> Option<Run> {
-    by_priority(schedule, assignment, window, Vec::new()).ok()
-}
-
-fn by_priority(
-    schedule: &Schedule,
-    assignment: &Assignment,
-    window: Time,
-    offsets: Vec<Time>,
-) -> Result<Run, Problem> {
-    let sets = &assignment.task_sets;
-    let rules = SystemSimulation {
-        offsets,
-        sections: sets.sections(schedule),
-        protocol: schedule.rules.locks,
+) -> Option<SimulationOutcome> {
+    let run = SimulationRun {
         record: true,
-        ..SystemSimulation::new(window)
+        ..SimulationRun::synchronous(schedule, window)
     };
-    let result = simulate_transactions(
-        &sets.analysed_resources(),
-        &sets.analysed_transactions(),
-        &rules,
-    )?;
-    Ok(Run {
-        steps: result.steps,
-        slices: result.slices,
-        window,
-    })
+    schedule.simulate(&assignment.numbers(schedule), &run).ok()
 }
 
 /// Simulates each processor by itself, in another order than by priority.
 fn by_discipline(
     schedule: &Schedule,
-    assignment: &Assignment,
-    window: Time,
-    offsets: &[Time],
+    numbers: &Numbers,
+    run: &SimulationRun,
     order: Order,
-) -> Result<Run, Problem> {
-    let sets = &assignment.task_sets;
-    if let Some(it) = sets.transactions.iter().find(|it| it.works.len() != 1) {
-        return Err(Problem::Calls(it.name.clone()));
+) -> Result<SimulationOutcome, Problem> {
+    let with_calls = schedule.operations.iter().find(|it| !it.calls.is_empty());
+    let name = with_calls.map(|it| &it.name);
+    if let Some(name) = name.or_else(|| schedule.transactions.first().map(|it| &it.name)) {
+        return Err(Problem::Calls(name.clone()));
     }
-    let mut run = Run {
-        steps: vec![vec![JobCounts::default()]; sets.transactions.len()],
-        slices: Vec::new(),
-        window,
-    };
-    for resource in 0..sets.resources.len() {
-        let (mut tasks, mut owners) = (Vec::new(), Vec::new());
-        for (task, transaction, step) in sets.tasks(resource) {
-            let executed = sets.transactions[transaction].works[step].executed();
-            let mut task = task.with_offset(offsets[transaction]);
-            if let Some(operation) = executed.map(|it| &schedule.operations[it]) {
-                task = task.with_criticality(operation.criticality, operation.importance);
-            }
-            tasks.push(task);
-            owners.push(transaction);
-        }
-        if tasks.is_empty() {
+    // In no time nothing is counted: the result has the activities, one for each operation.
+    let nothing = SimulationRun::synchronous(schedule, 0);
+    let mut outcome = schedule.simulate(numbers, &nothing)?;
+    let mut random = run.seed.map(fastrand::Rng::with_seed);
+    let all = schedule.operations.iter().enumerate();
+    let tasks = all.map(|(number, it)| {
+        let period = it.period.unwrap_or(1);
+        let cost = schedule.cost_with_overhead(number).unwrap_or(Time::MAX);
+        let offset = random.as_mut().map_or(0, |random| random.u64(0..period));
+        let task = Task::new(cost, period)
+            .with_deadline(it.deadline.unwrap_or(period))
+            .with_jitter(it.jitter)
+            .with_priority(numbers.priorities[number])
+            .with_criticality(it.criticality, it.importance)
+            .with_offset(offset);
+        (it.processor, task)
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for processor in 0..schedule.processors.len() {
+        let own = (0..tasks.len()).filter(|it| tasks[*it].0 == processor);
+        let own: Vec<_> = own.collect();
+        let set: Vec<_> = own.iter().map(|it| tasks[*it].1).collect();
+        let Some(shortest) = set.iter().map(|task| task.period).min() else {
             continue;
-        }
-        let mut rules = Simulation::new(window);
-        rules.record = true;
+        };
+        let mut rules = Simulation::new(run.window);
+        rules.record = run.record;
         rules.discipline = match order {
             Order::Priority => Discipline::FixedPriority,
             Order::Deadline => Discipline::EarliestDeadline,
             Order::Laxity => Discipline::LeastLaxity,
             Order::Urgency => Discipline::MaximumUrgency,
         };
-        let shortest = tasks.iter().map(|task| task.period).min().unwrap_or(1);
         rules.quantum = (shortest / QUANTA).max(1);
-        let result = simulate(&tasks, &rules, |_, _| 0)?;
-        for (counts, transaction) in result.tasks.iter().zip(&owners) {
-            run.steps[*transaction][0] = *counts;
+        let result = simulate(&set, &rules, |_, _| 0)?;
+        for (counts, operation) in result.tasks.iter().zip(&own) {
+            let activity = &mut outcome.activities[*operation];
+            activity.jobs = counts.met + counts.missed;
+            let work = &mut activity.works[0];
+            (work.met, work.missed) = (counts.met, counts.missed);
+            work.longest = counts.worst_response;
         }
-        run.slices
-            .extend(result.slices.iter().map(|slice| StepSlice {
-                transaction: owners[slice.task],
-                job: slice.job,
-                step: 0,
-                start: slice.start,
-                end: slice.end,
-                locked: false,
-            }));
+        let slices = result.slices.iter().map(|slice| WorkSlice {
+            resource: ResourceKind::Processor(processor),
+            activity: own[slice.task],
+            job: slice.job,
+            work: Work::Execution {
+                operation: own[slice.task],
+            },
+            start: slice.start,
+            end: slice.end,
+            locked: false,
+        });
+        outcome.slices.extend(slices);
     }
-    Ok(run)
+    Ok(outcome)
 }
 
 /// Laxity is compared again so many times in the shortest period.
 const QUANTA: Time = 50;
 
-impl Run {
-    fn add(&mut self, other: &Self) {
-        let counts = self
-            .steps
-            .iter_mut()
-            .flatten()
-            .zip(other.steps.iter().flatten());
-        for (all, one) in counts {
-            all.met += one.met;
-            all.missed += one.missed;
-            all.worst_response = all.worst_response.max(one.worst_response);
-        }
-    }
+/// The periods and deadlines of all activities.
+pub(super) fn activities(schedule: &Schedule) -> impl Iterator<Item = (Time, Time)> + '_ {
+    let operations = schedule.operations.iter().filter_map(|it| {
+        let period = it.period?;
+        Some((period, it.deadline.unwrap_or(period)))
+    });
+    let transactions = schedule.transactions.iter();
+    operations.chain(transactions.map(|it| (it.period, it.deadline)))
 }
 
-/// The periods of all transactions.
-pub(super) fn periods(assignment: &Assignment) -> impl Iterator<Item = Time> + '_ {
-    let transactions = assignment.task_sets.transactions.iter();
-    transactions.map(|it| it.transaction.period)
+fn longest_deadline(schedule: &Schedule) -> Time {
+    let deadlines = activities(schedule).map(|(_, deadline)| deadline);
+    deadlines.max().unwrap_or(0)
 }
 
-/// Returns the hyperperiod, or 20 of the longest periods if that is less.
-fn usual_window(assignment: &Assignment) -> Time {
-    let periods = || periods(assignment);
+/// Returns the hyperperiod, or 20 of the longest periods if that is less. It holds a job of each
+/// activity with its deadline: in random runs the first one arrives within its period.
+fn usual_window(schedule: &Schedule, runs: u64) -> Time {
+    let periods = || activities(schedule).map(|(period, _)| period);
     let longest = periods().max().unwrap_or(1);
     let most = longest.saturating_mul(20);
     let multiple = periods().try_fold(1_u64, |all, period| {
@@ -307,10 +298,42 @@ fn usual_window(assignment: &Assignment) -> Time {
             .checked_mul(period)
             .filter(|multiple| *multiple <= most)
     });
-    multiple.unwrap_or(most)
+    let first_arrival = if runs > 1 { longest } else { 0 };
+    let least = longest_deadline(schedule).saturating_add(first_arrival);
+    multiple.unwrap_or(most).max(least)
 }
 
-fn table(schedule: &Schedule, assignment: &Assignment, run: &Run, compares: bool) -> String {
+/// Returns the analysed response of a work: the longest one of its steps.
+fn analysed(assignment: &Assignment, activity: usize, work: Work) -> Option<Response> {
+    let named = &assignment.task_sets.transactions[activity];
+    let messages = named.works.iter().filter(|it| **it == StepWork::Message);
+    let is_single = messages.count() == 1;
+    let is_of = |step: StepWork| match work {
+        Work::Execution { operation } => step == StepWork::Execution { operation },
+        Work::Request { operation } => step == StepWork::Request { operation },
+        Work::Reply { operation } => step == StepWork::Reply { operation },
+        Work::Message { .. } => is_single && step == StepWork::Message,
+    };
+    let responses = &assignment.analysis.transactions[activity].steps;
+    let steps = named.works.iter().zip(responses);
+    let own = steps.filter(|(step, _)| is_of(**step));
+    own.map(|(_, response)| *response).max()
+}
+
+/// Returns the name of a processor or a link.
+pub(super) fn resource_name(schedule: &Schedule, resource: ResourceKind) -> &str {
+    match resource {
+        ResourceKind::Processor(number) => &schedule.processors[number].name,
+        ResourceKind::Link(number) => &schedule.links[number].name,
+    }
+}
+
+fn table(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    outcome: &SimulationOutcome,
+    (window, compares): (Time, bool),
+) -> String {
     let titles = [
         "STEP",
         "RESOURCE",
@@ -321,77 +344,80 @@ fn table(schedule: &Schedule, assignment: &Assignment, run: &Run, compares: bool
         "DEADLINE",
     ];
     let mut rows = vec![titles.map(str::to_owned)];
-    for (number, named) in assignment.task_sets.transactions.iter().enumerate() {
-        for (step, it) in named.transaction.steps.iter().enumerate() {
-            let counts = &run.steps[number][step];
-            let analysed = assignment.analysis.transactions[number].steps[step];
+    let mut notes = String::new();
+    for (number, activity) in outcome.activities.iter().enumerate() {
+        for it in &activity.works {
+            let analysed = analysed(assignment, number, it.work).filter(|_| compares);
+            let name = work_name(schedule, activity, it.work);
+            if is_above(it.longest, analysed) {
+                notes += &format!("\nnote: {name} takes longer than analysed");
+            }
             rows.push([
-                step_name(schedule, assignment, (number, step)),
-                assignment.task_sets.resources[it.resource].name.clone(),
-                counts.met.to_string(),
-                counts.missed.to_string(),
-                readable_time(counts.worst_response),
-                if compares {
-                    text::response(analysed)
-                } else {
-                    "-".to_owned()
-                },
-                readable_time(it.deadline.unwrap_or(named.transaction.deadline)),
+                name,
+                resource_name(schedule, it.resource).to_owned(),
+                it.met.to_string(),
+                it.missed.to_string(),
+                readable_time(it.longest),
+                analysed.map_or_else(|| "-".to_owned(), text::response),
+                readable_time(it.deadline),
             ]);
         }
     }
     let mut text = text::table(2, &rows);
-    text += &format!("\nsimulated {} of virtual time", readable_time(run.window));
-    if missed(run) == 0 {
+    text += &format!(
+        "\nsimulated {} of virtual time, with {} jobs that count",
+        readable_time(window),
+        outcome.counted()
+    );
+    text += &notes;
+    if outcome.missed() == 0 && outcome.counted() > 0 {
         text += "\nfits: no job misses its deadline";
     }
     text
 }
 
-fn object(assignment: &Assignment, run: &Run, compares: bool) -> Value {
+fn object(
+    schedule: &Schedule,
+    assignment: &Assignment,
+    outcome: &SimulationOutcome,
+    (window, compares): (Time, bool),
+) -> Value {
     let mut transactions = Vec::new();
-    for (number, named) in assignment.task_sets.transactions.iter().enumerate() {
-        let steps = named
-            .transaction
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(step, it)| {
-                let counts = &run.steps[number][step];
-                let analysed = assignment.analysis.transactions[number].steps[step];
-                let analysed = analysed.time().filter(|_| compares);
-                json!({
-                    "resource": assignment.task_sets.resources[it.resource].name,
-                    "met": counts.met,
-                    "missed": counts.missed,
-                    "simulated_ns": counts.worst_response,
-                    "analysed_ns": analysed,
-                    "deadline_ns": it.deadline.unwrap_or(named.transaction.deadline),
-                })
-            });
+    let mut exceeds = false;
+    for (number, activity) in outcome.activities.iter().enumerate() {
+        let steps = activity.works.iter().map(|it| {
+            let analysed = analysed(assignment, number, it.work).filter(|_| compares);
+            exceeds |= is_above(it.longest, analysed);
+            json!({
+                "name": work_name(schedule, activity, it.work),
+                "resource": resource_name(schedule, it.resource),
+                "met": it.met,
+                "missed": it.missed,
+                "simulated_ns": it.longest,
+                "analysed_ns": analysed.and_then(Response::time),
+                "deadline_ns": it.deadline,
+            })
+        });
+        let steps: Vec<_> = steps.collect();
         transactions.push(json!({
-            "name": named.name,
-            "period_ns": named.transaction.period,
-            "steps": steps.collect::<Vec<_>>(),
+            "name": activity.name,
+            "period_ns": activity.period,
+            "jobs": activity.jobs,
+            "steps": steps,
         }));
     }
     json!({
         "version": 1,
-        "window_ns": run.window,
-        "missed": missed(run),
-        "exceeds_analysis": compares && exceeds(assignment, run),
+        "window_ns": window,
+        "counted": outcome.counted(),
+        "missed": outcome.missed(),
+        "exceeds_analysis": exceeds && assignment.analysis.feasible,
         "transactions": transactions,
     })
 }
 
-/// Whether any simulated response is longer than the analysed one of a schedule that fits.
-fn exceeds(assignment: &Assignment, run: &Run) -> bool {
-    let analysed = assignment.analysis.transactions.iter();
-    assignment.analysis.feasible
-        && analysed.zip(&run.steps).any(|(it, counts)| {
-            let mut each = it.steps.iter().zip(counts);
-            each.any(|(response, counts)| Response::Bounded(counts.worst_response) > *response)
-        })
+fn is_above(simulated: Time, analysed: Option<Response>) -> bool {
+    analysed.is_some_and(|analysed| Response::Bounded(simulated) > analysed)
 }
 
 pub(crate) const EXAMPLES: &str = "\
@@ -401,5 +427,5 @@ Examples:
   chronorb sched simulate mission.toml --discipline deadline
   chronorb sched simulate mission.toml --json | jq '.transactions[] | [.name, .steps[-1].missed]'
 
-Exit status: 0 when no job misses its deadline, 1 when one does or the file is no schedule, 2 when
-the command line is wrong.";
+Exit status: 0 when no job misses its deadline, 1 when one does, no job counts or the file is no
+schedule, 2 when the command line is wrong.";

@@ -22,6 +22,11 @@ pub(crate) enum SchedCommandError {
     Analysis { file: PathBuf, error: ScheduleError },
     #[error("the schedule does not fit: {0}")]
     Unfit(String),
+    #[error(
+        "no verdict: no job has its deadline within the {window} that were simulated. Give at \
+         least {least} by --for"
+    )]
+    NoVerdict { window: String, least: String },
     #[error("{0}")]
     Argument(String),
     #[error("{}: the file cannot be written: {error}", file.display())]

@@ -1,7 +1,7 @@
 //! Names and numbers in the outputs of all commands.
 
 use chronorb_sched::BILLION;
-use chronorb_schedule::{Assignment, Schedule, StepWork};
+use chronorb_schedule::{ActivityOutcome, Assignment, Schedule, StepWork, Work};
 
 /// Returns the name of each step, as it is shown.
 pub(super) fn step_name(
@@ -21,6 +21,22 @@ pub(super) fn step_name(
         step
     } else {
         format!("{} / {step}", transaction.name)
+    }
+}
+
+/// Returns the name of a work of a simulated activity.
+pub(super) fn work_name(schedule: &Schedule, activity: &ActivityOutcome, work: Work) -> String {
+    let name = |operation: usize| schedule.operations[operation].name.as_str();
+    let text = match work {
+        Work::Execution { operation } => name(operation).to_owned(),
+        Work::Request { operation } => format!("request to {}", name(operation)),
+        Work::Reply { operation } => format!("reply of {}", name(operation)),
+        Work::Message { .. } => "message".to_owned(),
+    };
+    if text == activity.name {
+        text
+    } else {
+        format!("{} / {text}", activity.name)
     }
 }
 

@@ -185,6 +185,96 @@ fn simulate_stays_within_the_analysis() {
 }
 
 #[test]
+fn simulate_has_no_verdict_without_a_job_that_counts() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("long.toml");
+    let text = r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "6 ms"
+        period = "10 ms"
+        deadline = "1 min"
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let short = sched("simulate", &file, &["--for", "10 ms"]);
+    assert_eq!(short.status.code(), Some(1), "{}", stdout(&short));
+    assert!(!stdout(&short).contains("fits"), "{}", stdout(&short));
+    assert!(stderr(&short).contains("no verdict"), "{}", stderr(&short));
+    assert!(stderr(&short).contains("60 s"), "{}", stderr(&short));
+    // Without --for the longest deadline is simulated.
+    let report = json(&sched("simulate", &file, &["--json"]));
+    assert_eq!(report["window_ns"], 60_000_000_000_u64);
+    assert_eq!(report["counted"], 1);
+    let report = json(&sched("simulate", &file, &["--json", "--runs", "3"]));
+    assert_eq!(report["window_ns"], 60_010_000_000_u64);
+}
+
+#[test]
+fn simulate_shows_what_no_analysis_of_tasks_can() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("oneway.toml");
+    let text = r#"
+        [[operation]]
+        name = "A::run"
+        wcet = "5 ms"
+        period = "100 ms"
+        deadline = "6 ms"
+        priority = 10
+        calls = [{ operation = "B::push", oneway = true, before = "1 ms" }]
+        [[operation]]
+        name = "B::push"
+        wcet = "10 ms"
+        deadline = "50 ms"
+        priority = 20
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let late = sched("simulate", &file, &["--json"]);
+    assert_eq!(late.status.code(), Some(1), "{}", stdout(&late));
+    let report = json(&late);
+    let steps = &report["transactions"][0]["steps"];
+    assert_eq!(steps[0]["name"], "A::run / B::push");
+    assert_eq!(steps[0]["simulated_ns"], 11_000_000);
+    assert_eq!(steps[1]["name"], "A::run");
+    assert_eq!(steps[1]["simulated_ns"], 15_000_000);
+    assert_eq!(steps[1]["missed"], 1);
+}
+
+#[test]
+fn simulate_runs_other_orders_and_seeds() {
+    let schedules = Schedules::new();
+    let with_calls = sched("simulate", &schedules.fits, &["--discipline", "deadline"]);
+    assert_eq!(with_calls.status.code(), Some(1));
+    let told = stderr(&with_calls);
+    assert!(told.contains("operations that call no others"), "{told}");
+    let file = schedules.folder.path().join("plain.toml");
+    let text = r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "2 ms"
+        period = "5 ms"
+        [[operation]]
+        name = "A::b"
+        wcet = "4 ms"
+        period = "7 ms"
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let counts = |arguments: &[&str]| {
+        let report = json(&sched(
+            "simulate",
+            &file,
+            &[&["--json"], arguments].concat(),
+        ));
+        (report["counted"].as_u64(), report["missed"].as_u64())
+    };
+    assert_eq!(counts(&["--discipline", "deadline"]), (Some(12), Some(0)));
+    let (counted, missed) = counts(&[]);
+    assert_eq!(counted, Some(12));
+    assert!(missed > Some(0), "two priorities are not enough");
+    let of_seed = |seed| counts(&["--runs", "5", "--seed", seed]);
+    assert_eq!(of_seed("3"), of_seed("3"));
+}
+
+#[test]
 fn explain_adds_the_parts_of_a_response() {
     let schedules = Schedules::new();
     let explained = sched("explain", &schedules.fits, &["Cockpit::fly"]);
