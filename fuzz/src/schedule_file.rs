@@ -1,7 +1,9 @@
 //! Schedule files with the files that they include, and lock files.
 
 use chronorb_sched::{Response, SystemSimulation, simulate_transactions};
-use chronorb_schedule::{Assignment, LockFile, Margin, MeasuredCost, Schedule};
+use chronorb_schedule::{
+    Assignment, LockFile, Margin, MeasuredCost, Schedule, SimulationError, SimulationRun,
+};
 
 /// The greatest number of operations of which the schedule is analysed.
 const OPERATIONS: usize = 8;
@@ -12,7 +14,8 @@ const STEPS: usize = 24;
 /// is that of every file that it includes.
 ///
 /// Each schedule that is read gets an assignment. Its lock file is written and read again, no
-/// simulated job takes longer than analysed, and learnt execution times are found in the file.
+/// simulated job of its steps takes longer than analysed, and learnt execution times are found in
+/// the file.
 pub fn schedule_file(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -73,6 +76,35 @@ fn check_assignment(schedule: &Schedule, assignment: &Assignment) {
         let _ = schedule.responses_at(&ranks, factor);
     }
     simulate(schedule, assignment);
+    execute(schedule, assignment);
+}
+
+/// Simulates the schedule as the ORB executes it.
+fn execute(schedule: &Schedule, assignment: &Assignment) {
+    let numbers = assignment.numbers(schedule);
+    let periods = schedule.operations.iter().filter_map(|it| it.period);
+    let window = periods.min().unwrap_or(1_000_000).saturating_mul(20);
+    for run in [
+        SimulationRun::synchronous(schedule, window),
+        SimulationRun::random(1, window),
+    ] {
+        match schedule.simulate(&numbers, &run) {
+            Ok(outcome) => {
+                // Nothing ends after the window.
+                let works = outcome.activities.iter();
+                assert!(
+                    works
+                        .flat_map(|it| &it.works)
+                        .all(|it| it.longest <= window)
+                );
+            }
+            Err(error) => assert_eq!(
+                error,
+                SimulationError::TooLong,
+                "the assignment has no cycle"
+            ),
+        }
+    }
 }
 
 /// Simulates all work from a common start, with locks.

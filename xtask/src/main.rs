@@ -80,6 +80,9 @@ Commands:
           a GiB each way through each kind of class of the real-time I/O subsystem, with lost,
           overtaken, duplicated and changed frames: over a wire in memory, and as root over each
           driver. `cargo test` does the same with 4 MiB
+  schedules
+          100,000 random schedule files: no response that is simulated as the ORB executes them may
+          be above the analysed one. `cargo test` does the same with fewer
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
@@ -106,9 +109,9 @@ Commands:
   integrations
           the programs of `integrations/`, which need an asynchronous runtime or a large server:
           formatting, clippy and tests; and the tests of examples/serial-line
-  nightly what is too dear for each change: tsan, asan, replay, arm, rio-streams, package,
-          integrations and deny, with a table of their times and outcomes at the end; fails if one
-          fails.
+  nightly what is too dear for each change: tsan, asan, replay, arm, rio-streams, schedules,
+          package, integrations and deny, with a table of their times and outcomes at the end; fails
+          if one fails.
           Options: names of jobs, all by default
   peers   install the other ORBs and tools that tests use
 ";
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
         ["replay"] => fuzz::replay(),
         ["check"] => check(),
         ["rio-streams"] => rio_streams(),
+        ["schedules"] => schedules(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["targets"] => targets::targets(),
@@ -175,6 +179,18 @@ fn rio_streams() -> Result<(), Failure> {
     ];
     let mebibytes = ("CHRONORB_RIO_MIB", "1024".to_owned());
     run::cargo(&[&test[..], &shown].concat(), &[mebibytes])
+}
+
+/// Random schedule files, analysed and simulated.
+fn schedules() -> Result<(), Failure> {
+    let test = [
+        "test",
+        "--release",
+        "--package=chronorb-schedule",
+        "--test=it",
+    ];
+    let files = ("CHRONORB_SCHEDULE_FILES", "100000".to_owned());
+    run::cargo(&[&test[..], &["--", "comparison::"]].concat(), &[files])
 }
 
 /// Everything that must hold on main.

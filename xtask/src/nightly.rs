@@ -15,6 +15,7 @@ const JOBS: &[Job] = &[
     ("replay", fuzz::replay),
     ("arm", arm::arm),
     ("rio-streams", crate::rio_streams),
+    ("schedules", crate::schedules),
     ("package", packages::package),
     ("integrations", crate::integrations),
     ("deny", || deny::deny(&[])),
