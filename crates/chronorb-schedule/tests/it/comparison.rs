@@ -1,6 +1,7 @@
 //! Random files, analysed and simulated: no simulated response is above the analysed one.
 //!
-//! `CHRONORB_SCHEDULE_FILES` is the number of files, and `CHRONORB_SCHEDULE_SEED` the first seed.
+//! `CHRONORB_SCHEDULE_FILES` is the number of files, of which each test has an equal part, and
+//! `CHRONORB_SCHEDULE_SEED` is the first seed.
 
 use std::env;
 
@@ -11,6 +12,10 @@ use chronorb_schedule::{
 use crate::generated::{FileSpec, Parts};
 use crate::parse;
 
+/// The files of all tests together, without the environment.
+const FILES: u64 = 2_000;
+/// The tests that compare files.
+const TESTS: u64 = 8;
 /// The random runs of each file, beside two with chosen arrivals.
 const RUNS: u64 = 4;
 /// The random runs of a file that is reduced.
@@ -32,9 +37,9 @@ fn number(name: &str, usual: u64) -> u64 {
 }
 
 /// Compares the files of all seeds.
-fn compare(usual: u64, parts: Parts, numbers: impl Fn(&Schedule, &Assignment) -> Numbers) {
+fn compare(parts: Parts, numbers: impl Fn(&Schedule, &Assignment) -> Numbers) {
     let first = number("CHRONORB_SCHEDULE_SEED", 0);
-    let files = number("CHRONORB_SCHEDULE_FILES", usual);
+    let files = number("CHRONORB_SCHEDULE_FILES", FILES).div_ceil(TESTS);
     let (mut fitting, mut above) = (0, Vec::new());
     for seed in first..first + files {
         let (fits, excess) = examine(&FileSpec::random(seed, parts), seed, RUNS, &numbers);
@@ -148,23 +153,93 @@ fn is_of(step: StepWork, work: Work) -> bool {
     }
 }
 
+/// Files without the parts that can be in them.
+const PLAIN: Parts = Parts {
+    oneways: false,
+    declared_lanes: false,
+    many_callers: false,
+    late_deadlines: false,
+    locks: false,
+    links: false,
+};
+
 /// Without one-way calls, locks and links, and with enough threads, the analysis has no part that
 /// only a simulation of threads and frames could show wrong. So this proves the simulator.
 #[test]
 fn two_way_calls_with_enough_threads_stay_within_the_analysis() {
-    let parts = Parts {
-        oneways: false,
-        declared_lanes: false,
-        many_callers: false,
-        late_deadlines: false,
-        locks: false,
-        links: false,
-    };
-    compare(300, parts, |schedule, assignment| {
+    compare(PLAIN, |schedule, assignment| {
         let mut numbers = assignment.numbers(schedule);
         for lane in &mut numbers.lanes {
             lane.threads = 64;
         }
         numbers
     });
+}
+
+#[test]
+fn assigned_threads_stay_within_the_analysis() {
+    let parts = Parts {
+        many_callers: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn late_deadlines_stay_within_the_analysis() {
+    let parts = Parts {
+        late_deadlines: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn oneway_calls_stay_within_the_analysis() {
+    let parts = Parts {
+        oneways: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn declared_lanes_stay_within_the_analysis() {
+    let parts = Parts {
+        declared_lanes: true,
+        many_callers: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn locks_stay_within_the_analysis() {
+    let parts = Parts {
+        locks: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn links_stay_within_the_analysis() {
+    let parts = Parts {
+        links: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn all_parts_together_stay_within_the_analysis() {
+    let parts = Parts {
+        oneways: true,
+        declared_lanes: true,
+        many_callers: true,
+        late_deadlines: true,
+        locks: true,
+        links: true,
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
 }
