@@ -212,7 +212,7 @@ struct Analysis<'a> {
     owners: Vec<Vec<(usize, usize)>>,
     states: Vec<Vec<StepState>>,
     rounds: u64,
-    /// What the last round changed; `None` before the first one.
+    /// The changes of the last round; `None` before the first one.
     fresh: Option<Changes>,
     /// The steps that the caller grants.
     granted: StepGrant,
@@ -249,7 +249,7 @@ struct StepState {
     changed: bool,
     /// The step and those that follow it are of this range, in an order of its own.
     family: (usize, usize),
-    /// Where the searches of the last round have ended, by the kind of path.
+    /// The times at which the searches of the last round ended, by the kind of path.
     ends: Cell<[Time; 3]>,
 }
 
@@ -657,7 +657,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// What a round changed.
+/// The changes of a round.
 #[derive(Debug)]
 struct Changes {
     /// The most urgent step of each resource whose response or release changed.

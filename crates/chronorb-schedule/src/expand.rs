@@ -467,9 +467,10 @@ impl<'a> Expansion<'a> {
         }
         let it = &self.schedule.operations[operation];
         let node = self.schedule.processors[it.processor].node;
-        let overhead = match std::mem::take(is_resumed) {
-            true => self.schedule.nodes[node].overhead,
-            false => 0,
+        let overhead = if std::mem::take(is_resumed) {
+            self.schedule.nodes[node].overhead
+        } else {
+            0
         };
         let cost = cost.saturating_add(overhead);
         let mut step = Step::new(it.processor, cost, self.priorities[operation]);

@@ -94,10 +94,8 @@ impl Analysis<'_> {
             let (resource, number) = state.position;
             let task = &self.tasks[resource][number];
             // The wait of the first step is a part of its release.
-            let wait = match position + 1 == path.len() {
-                true => 0,
-                false => state.wait,
-            };
+            let is_first = position + 1 == path.len();
+            let wait = if is_first { 0 } else { state.wait };
             for time in [task.cost, self.blocking(state), wait] {
                 work = work.saturating_add(time);
             }

@@ -72,7 +72,8 @@ fn few_threads(lane: &str) -> Schedule {
         ("c4", "20 ms", "Store::ping"),
     ] {
         text += &format!(
-            "[[operation]]\nname = \"{client}::run\"\nnode = \"{client}\"\nwcet = \"1 ms\"\npriority = 5\n\
+            "[[operation]]\nname = \"{client}::run\"\nnode = \"{client}\"\n\
+             wcet = \"1 ms\"\npriority = 5\n\
              period = \"{period}\"\ncalls = [{{ operation = \"{called}\", before = \"500 us\" }}]\n"
         );
     }
@@ -245,7 +246,8 @@ fn a_lock_that_is_held_over_a_call_is_refused() {
 #[test]
 fn what_has_no_effect_is_refused() {
     let called = "[[operation]]\nname = \"A::called\"\nwcet = \"1 ms\"\nKEY\n[[operation]]\n\
-                  name = \"A::client\"\nwcet = \"1 ms\"\nperiod = \"100 ms\"\ncalls = \"A::called\"\n";
+                  name = \"A::client\"\nwcet = \"1 ms\"\nperiod = \"100 ms\"\n\
+                  calls = \"A::called\"\n";
     for key in ["jitter = \"50 ms\"", "threads = 2"] {
         let found = mistakes(&called.replace("KEY", key));
         assert!(
@@ -257,7 +259,8 @@ fn what_has_no_effect_is_refused() {
 
 #[test]
 fn locks_need_a_processor_that_is_one_cpu() {
-    let text = "[[operation]]\nname = \"A::a\"\nwcet = \"1 ms\"\nperiod = \"1 s\"\nlocks = { m = \"1 us\" }\n";
+    let text = "[[operation]]\nname = \"A::a\"\nwcet = \"1 ms\"\nperiod = \"1 s\"\n\
+                locks = { m = \"1 us\" }\n";
     let found = mistakes(text);
     assert!(found.contains("the processor local has no cpu"), "{found}");
 }
