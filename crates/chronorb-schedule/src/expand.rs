@@ -8,10 +8,10 @@ use chronorb_sched::{
 
 use crate::assign::Assignment;
 use crate::error::ScheduleError;
+use crate::frames::{Frame, ThreadPools};
 use crate::pieces::Pieces;
 use crate::schedule::{Call, DeclaredStep, LaneOrder, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
-use crate::threads::{Frame, ThreadPools};
 
 impl Schedule {
     /// Returns the task sets of the schedule with a priority for each operation; a greater one is

@@ -49,6 +49,7 @@ mod assign;
 mod checks;
 mod error;
 mod expand;
+mod frames;
 mod learn;
 mod lock;
 mod numbers;
@@ -70,6 +71,7 @@ mod wire;
 pub use analysis::{Analysis, OperationResult, ResourceResult, TransactionResult};
 pub use assign::{AssignedLane, Assignment};
 pub use error::{FileError, ScheduleError, ScheduleErrors};
+pub use frames::Frame;
 pub use learn::{Margin, MeasuredCost};
 pub use lock::{
     LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
@@ -87,5 +89,5 @@ pub use simulate::{
     WorkOutcome, WorkSlice,
 };
 pub use task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
-pub use threads::{Frame, ThreadOwner, ThreadShortage};
+pub use threads::{ThreadOwner, ThreadShortage};
 pub use units::{parse_time, readable_time};

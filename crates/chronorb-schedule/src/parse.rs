@@ -15,7 +15,7 @@ use crate::schedule::{
     Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
 };
 use crate::table::{Table, Value, WithSpan, text, unknown};
-use crate::values::{Location, MAX_PRIORITY, MessageLength, corba_priority};
+use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, MessageLength, corba_priority};
 use crate::wire::Wire;
 
 impl Schedule {
@@ -90,8 +90,6 @@ impl Schedule {
 /// The greatest CORBA priority that is handed out by default: it is below the kernel's threads of
 /// interrupts with the linear mapping.
 const GREATEST_USUAL: i16 = 16_383;
-/// The threads of a lane, at most.
-pub(crate) const MAX_THREADS: u64 = 10_000;
 /// The octets of a schedule file, and of each that it includes, at most: 16 MiB.
 pub const MAX_TEXT: usize = 16 << 20;
 /// The declarations of one kind, at most.

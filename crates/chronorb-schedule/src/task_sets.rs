@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chronorb_sched::{Resource, Step, StepSection, Task, Time, Transaction};
 
+use crate::frames::{Frame, ThreadPools};
 use crate::schedule::Schedule;
-use crate::threads::{Frame, ThreadPools};
 
 /// The resources and transactions of a schedule.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -64,3 +64,5 @@ pub(crate) const MAX_PRIORITY: u64 = i16::MAX as u64;
 pub(crate) fn corba_priority(number: u64) -> i16 {
     i16::try_from(number).unwrap_or(i16::MAX)
 }
+/// The threads of a lane or of an activity, at most.
+pub(crate) const MAX_THREADS: u64 = 10_000;

@@ -158,7 +158,8 @@ fn explanation(
     for part in parts {
         let _ = write!(
             text,
-            "\n{} on {}\n  waits for what is before it   {}\n{}  executes                      {}\n  \
+            "\n{} on {}\n  waits for what is before it   {}\n\
+             {}  executes                      {}\n  \
              is blocked by less urgent     {}\n  waits for more urgent work    {}\n  \
              ends after                    {}\n",
             part.name,

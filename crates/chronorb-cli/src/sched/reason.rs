@@ -88,7 +88,7 @@ pub(super) enum Reason {
     Follows { step: String },
     /// More urgent work delays it, and has no bound.
     Delayed { resource: usize },
-    /// It waits for a thread, without a bound.
+    /// The threads of its transaction are too few.
     Threads,
 }
 
