@@ -6,8 +6,8 @@ use crate::simulate::{LaneNumbers, Numbers};
 
 impl Assignment {
     /// Returns the priorities, lanes and threads of the assignment, for [`Schedule::simulate`]. A
-    /// lane without an order serves requests in the order of arrival, and an activity has one
-    /// thread.
+    /// lane without an order serves requests in the order of arrival, and an activity has
+    /// its declared threads.
     ///
     /// # Panics
     /// If the assignment is of another schedule.
@@ -31,7 +31,7 @@ impl Assignment {
         Numbers {
             priorities: self.band_ranks(),
             lane_of,
-            threads: vec![1; schedule.operations.len()],
+            threads: schedule.operations.iter().map(|it| it.threads).collect(),
             lanes,
         }
     }

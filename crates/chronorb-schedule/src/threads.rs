@@ -14,8 +14,8 @@
 //! order of the queue. The least w for which that holds is the wait.
 //!
 //! A residence is a difference of responses, which holds if each transaction ends within its
-//! period. If one does not, or an operation of the lane is called while another one of the lane
-//! waits for it, the wait has no bound.
+//! period. If one does not, or an operation of the lane calls back into it by way of another lane,
+//! the wait has no bound.
 //!
 //! # The thread of an activity
 //! An operation with a period that waits for calls is executed by one thread, or as many as it
@@ -175,7 +175,7 @@ impl TaskSets {
             .iter()
             .map(|it| self.residence(responses, *it, before[*it]));
         let residences: Option<Vec<_>> = residences.collect();
-        let is_nested = own.iter().any(|it| self.nested(*it, pool) > 1);
+        let is_nested = own.iter().any(|it| self.comes_back(*it, pool));
         for number in &own {
             let frame = &self.frames[*number];
             let wait = residences
@@ -201,6 +201,15 @@ impl TaskSets {
         let frames = self.frames.iter().enumerate();
         let own = frames.filter(move |(_, it)| self.pools.of_operation[it.operation] == pool);
         own.map(|(number, _)| number)
+    }
+
+    /// Whether a frame of a lane is called, by way of other lanes, by one that waits for it and
+    /// keeps a thread meanwhile. A call within the lane is executed by the thread of its caller.
+    fn comes_back(&self, frame: usize, pool: usize) -> bool {
+        let caller = |it: &usize| self.frames[*it].caller;
+        let is_own = |it: &usize| self.pools.of_operation[self.frames[*it].operation] == pool;
+        let mut callers = std::iter::successors(caller(&frame), caller);
+        callers.by_ref().find(|it| !is_own(it)).is_some() && callers.any(|it| is_own(&it))
     }
 
     /// The number of threads of a lane that a frame and those that wait for it have, as far as

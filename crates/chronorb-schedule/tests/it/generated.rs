@@ -1,6 +1,7 @@
 //! Random schedule files, and smaller ones that keep a property.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use chronorb_schedule::{LockProtocol, Time};
 use fastrand::Rng;
@@ -122,7 +123,15 @@ impl FileSpec {
                 Some(2) => 2,
                 Some(_) => 1,
             };
-            let period = (name < clients).then(|| *random.choice(&PERIODS).expect("some"));
+            // The fast client of a server comes while others wait for the disk.
+            let periods = if !is_server {
+                &PERIODS[..]
+            } else if name + 1 < clients {
+                &PERIODS[3..]
+            } else {
+                &PERIODS[..2]
+            };
+            let period = (name < clients).then(|| *random.choice(periods).expect("some"));
             rates[name] = period.map_or(0, |period| FRAME / period);
             spec.operations.push(OperationSpec {
                 name,
@@ -167,7 +176,12 @@ impl FileSpec {
                 rates[name] += rates[caller];
             }
         }
-        spec.choose_costs(random, &rates);
+        let loads = if is_server {
+            [5..=15, 5..=20, 30..=70]
+        } else {
+            [15..=75, 15..=75, 15..=75]
+        };
+        spec.choose_costs(random, &rates, &loads);
         if has_locks {
             spec.choose_locks(random);
         }
@@ -175,9 +189,9 @@ impl FileSpec {
     }
 
     /// Gives each node a load, and divides it among its operations.
-    fn choose_costs(&mut self, random: &mut Rng, rates: &[Time]) {
-        for node in 0..self.nodes.len() {
-            let load = random.u64(15..=75);
+    fn choose_costs(&mut self, random: &mut Rng, rates: &[Time], loads: &[RangeInclusive<u64>]) {
+        for (node, load) in (0..self.nodes.len()).zip(loads) {
+            let load = random.u64(load.clone());
             let own = self.operations.iter_mut().filter(|it| it.node == node);
             let own: Vec<_> = own.map(|it| (random.u64(1..=10), it)).collect();
             let all: u64 = own.iter().map(|(weight, _)| weight).sum();
