@@ -448,7 +448,9 @@ impl<'a> Expansion<'a> {
                 }
             }
         }
-        last = self.piece(operation, left, &mut is_resumed, last);
+        // It ends after its last call, if that is also all that it does then.
+        let rest = if is_resumed { left.max(1) } else { left };
+        last = self.piece(operation, rest, &mut is_resumed, last);
         self.frames[frame].last = last.unwrap_or(0);
         self.depth -= 1;
         last

@@ -402,3 +402,25 @@ fn a_nested_call_on_one_processor_is_delayed_as_one_job() {
     let response = assignment.analysis.operations[1].response;
     assert_eq!(response, Response::Bounded(13_300_000));
 }
+
+/// An operation ends when its last call has returned, also if it executes nothing after it.
+#[test]
+fn an_operation_that_ends_with_a_call_ends_after_it() {
+    let it = schedule(
+        r#"
+        [[operation]]
+        name = "A::a"
+        wcet = "1 ms"
+        period = "20 ms"
+        calls = [{ operation = "B::b", before = "1 ms" }]
+        [[operation]]
+        name = "B::b"
+        wcet = "3 ms"
+    "#,
+    );
+    let analysis = it.assign().expect("it is analysed").analysis;
+    assert_eq!(
+        analysis.operations[0].response,
+        Response::Bounded(4_000_001)
+    );
+}
