@@ -1,9 +1,9 @@
 //! A simulator of a schedule in virtual time, as the ORB executes it: operations, calls, threads,
 //! lanes, processors, packets and locks.
 //!
-//! It uses the declarations of the file and the numbers of an assignment (priorities, lanes and
-//! their threads), and no part of the analysis. So a mistake of the analysis shows as a simulated
-//! response above the analysed one. All times are integers.
+//! Its input is the parsed file and the numbers of an assignment (priorities, lanes and their
+//! threads). It shares no code with the analysis, so an error there shows as a simulated response
+//! above the analysed one. All times are integers.
 //!
 //! # Rules
 //! * **Threads of clients.** An operation with a period is the work of one thread, or of as many as

@@ -244,7 +244,7 @@ fn a_lock_that_is_held_over_a_call_is_refused() {
 }
 
 #[test]
-fn what_has_no_effect_is_refused() {
+fn keys_without_effect_are_refused() {
     let called = "[[operation]]\nname = \"A::called\"\nwcet = \"1 ms\"\nKEY\n[[operation]]\n\
                   name = \"A::client\"\nwcet = \"1 ms\"\nperiod = \"100 ms\"\n\
                   calls = \"A::called\"\n";
@@ -298,9 +298,9 @@ fn work_outside_of_the_file_and_a_lock_by_inheritance_delay_one_job() {
     }
 }
 
-/// A set that is late is said to be late, whatever the number of its levels.
+/// A late operation is reported, whatever the number of levels.
 #[test]
-fn what_is_late_is_said_before_levels_are_counted() {
+fn a_late_operation_is_reported_before_levels_are_counted() {
     let mut text = String::new();
     for number in 0..120 {
         text += &format!(

@@ -470,7 +470,7 @@ fn a_server_has_odd_request_numbers_and_asks_on_the_connection() {
 /// The reply, the promise that nothing else was begun, and the end of the connection may be read by
 /// three threads.
 #[test]
-fn what_a_client_sends_before_its_end_counts_in_its_order() {
+fn messages_before_the_end_of_a_client_are_handled_in_order() {
     for _ in 0..50 {
         let server = orb_with(|config| config.bidirectional = BidirectionalConnections::Accept);
         let (_, object) = serve(&server.root_poa().expect("the ORB runs"));
