@@ -313,6 +313,10 @@ impl<'a> Analysis<'a> {
                 .with_jitter(transaction.jitter.saturating_add(step.wait))
                 .with_blocking(step.blocking.max(resource.blocking))
                 .with_priority(step.priority);
+            let task = Task {
+                parts: step.parts,
+                ..task
+            };
             validate(&[task]).map_err(|error| error.with_task(index))?;
             let before = transaction.before(number);
             let offset = before.map_or(0, |before| {

@@ -194,7 +194,7 @@ pub fn guaranteed(
                 let task = &tasks[*i];
                 let mode = Preemption::Preemptive;
                 let limit = task.deadline;
-                let response = worst(task.load(), task.blocking, &above, mode, limit, &mut steps)?;
+                let response = worst(task, task.blocking, &above, mode, limit, &mut steps)?;
                 verdicts[*i] = response.meets(task.deadline);
             }
         } else if earlier.is_empty() && own.iter().all(|task| task.blocking == 0) {

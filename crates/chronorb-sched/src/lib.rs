@@ -89,7 +89,7 @@ pub use sim::{
 };
 pub use system::{StepSection, StepSlice, SystemResult, SystemSimulation, simulate_transactions};
 pub use task::{BILLION, Load, Task, Time, share};
-pub use transaction::{Resource, Step, Transaction};
+pub use transaction::{Parts, Resource, Step, Transaction};
 pub use utilisation::{
     compare_to_processor, liu_layland_bound, passes_harmonic_bound, passes_hyperbolic_bound,
     passes_liu_layland_bound, utilisation,

@@ -14,7 +14,8 @@ pub enum Preemption {
     /// The job is preempted, as a thread with a fixed priority.
     #[default]
     Preemptive,
-    /// The job runs to its end, as a message on a link.
+    /// The job runs to its end, as a message on a link; or to the end of the [part](crate::Parts)
+    /// that it has begun.
     NonPreemptive,
 }
 
@@ -131,14 +132,14 @@ pub(crate) fn response_among(
         if is_above(other) {
             above.push(other.load());
         } else {
-            longest_below = longest_below.max(other.cost);
+            longest_below = longest_below.max(other.longest_part());
         }
     }
     match preemption {
-        Preemption::Preemptive => worst(own.load(), own.blocking, &above, preemption, limit, steps),
+        Preemption::Preemptive => worst(own, own.blocking, &above, preemption, limit, steps),
         Preemption::NonPreemptive => {
             let blocking = own.blocking.max(longest_below);
-            worst(own.load(), blocking, &above, preemption, limit, steps)
+            worst(own, blocking, &above, preemption, limit, steps)
         }
     }
 }
@@ -147,13 +148,15 @@ pub(crate) fn response_among(
 /// whose response exceeds the limit. Where that takes too many steps, and each job meets the limit
 /// because the whole busy period does, the result is the time of the busy period.
 pub(crate) fn worst(
-    own: Load,
+    own: &Task,
     blocking: Time,
     above: &[Load],
     preemption: Preemption,
     limit: Time,
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
+    let last = own.last_part();
+    let own = own.load();
     let all = || above.iter().copied().chain([own]);
     let share = compare_within(all(), steps)?;
     if share == Ordering::Greater {
@@ -161,6 +164,7 @@ pub(crate) fn worst(
     }
     let mut jobs = BusyPeriod {
         own,
+        last,
         blocking,
         above,
         preemption,
@@ -200,6 +204,8 @@ pub(crate) fn worst(
 /// The jobs of a task in a busy period.
 struct BusyPeriod<'l> {
     own: Load,
+    /// The end of a job that nothing delays, without preemption.
+    last: Time,
     blocking: Time,
     above: &'l [Load],
     preemption: Preemption,
@@ -225,9 +231,11 @@ impl BusyPeriod<'_> {
                 Some(end)
             }
             Preemption::NonPreemptive => {
+                let before = before.checked_add(own.cost - self.last);
+                let before = before.ok_or(AnalysisError::TooLarge)?;
                 let from = before.max(self.start);
                 self.start = fixed_point(before, from, self.above, steps, Load::work_through)?;
-                self.start.checked_add(own.cost)
+                self.start.checked_add(self.last)
             }
         };
         // A job arrives `job` periods after the first one, which is late by the jitter.

@@ -394,9 +394,10 @@ impl<'a> System<'a> {
             step.resource == resource && it.waits_for.is_none()
         });
         let key = |it: &Active| {
-            let has_begun = !preemptive && it.done > 0;
-            let is_running = it.since.is_some();
             let step = &self.transactions[it.transaction].steps[it.step];
+            let is_between = it.done == 0 || step.end_of_part(it.done - 1) == it.done;
+            let has_begun = !preemptive && !is_between;
+            let is_running = it.since.is_some();
             let order = step
                 .order
                 .filter(|_| self.is_ordered[it.transaction][it.step]);
@@ -460,8 +461,12 @@ impl<'a> System<'a> {
             time = time.min(next.saturating_sub(self.now));
         }
         for it in self.active.iter().filter(|it| it.since.is_some()) {
-            let cost = self.transactions[it.transaction].steps[it.step].cost;
-            time = time.min(cost - it.done);
+            let step = &self.transactions[it.transaction].steps[it.step];
+            let end = match self.resources[step.resource].preemption {
+                Preemption::Preemptive => step.cost,
+                Preemption::NonPreemptive => step.end_of_part(it.done),
+            };
+            time = time.min(end - it.done);
             if let Some(section) = self.sections_of(it).get(it.section) {
                 let event = if it.holds {
                     section.start + section.length

@@ -1,6 +1,7 @@
 //! Tasks, and the load that a task puts on its resource.
 
 use crate::error::AnalysisError;
+use crate::transaction::Parts;
 
 /// A time or a duration, in nanoseconds or in any other common unit.
 pub type Time = u64;
@@ -85,6 +86,8 @@ pub struct Task {
     pub importance: u8,
     /// The first arrival, for the simulator.
     pub offset: Time,
+    /// The parts of a job that is not preempted; `None` for one.
+    pub(crate) parts: Option<Parts>,
 }
 
 impl Task {
@@ -100,6 +103,7 @@ impl Task {
             criticality: 0,
             importance: 0,
             offset: 0,
+            parts: None,
         }
     }
 
@@ -154,6 +158,18 @@ impl Task {
         let cost = self.cost.checked_add(overhead);
         self.cost = cost.ok_or(AnalysisError::TooLarge)?;
         Ok(self)
+    }
+
+    /// Returns the longest time for which a job that is not preempted delays more urgent ones.
+    pub(crate) fn longest_part(&self) -> Time {
+        let parts = self.parts.map(|it| it.longest.min(self.cost));
+        parts.unwrap_or(self.cost)
+    }
+
+    /// Returns the time for which a job that is not preempted is not delayed any more.
+    pub(crate) fn last_part(&self) -> Time {
+        let parts = self.parts.map(|it| it.last.min(self.cost));
+        parts.unwrap_or(self.cost)
     }
 
     /// Returns the load that the task puts on its processor.

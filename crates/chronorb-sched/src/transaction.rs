@@ -12,6 +12,16 @@ pub struct Resource {
     pub blocking: Time,
 }
 
+/// The parts in which a step is done on a resource that does not preempt, such as the packets of a
+/// message. More urgent work begins between two of them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Parts {
+    /// The time of the longest part.
+    pub longest: Time,
+    /// The time of the last part, or less.
+    pub last: Time,
+}
+
 /// A step of a transaction: a piece of execution on a processor, or a message on a link. A two-way
 /// call has two steps of the client and one of the server, with the messages between them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,6 +48,9 @@ pub struct Step {
     /// The longest wait before the step, on no resource: for example for a thread.
     /// [`Time::MAX`] if it has no bound.
     pub wait: Time,
+    /// The parts in which a resource without preemption does the step; `None` for one part. A
+    /// resource with preemption leaves them out.
+    pub parts: Option<Parts>,
 }
 
 impl Step {
@@ -53,6 +66,7 @@ impl Step {
             least: 0,
             order: None,
             wait: 0,
+            parts: None,
         }
     }
 
@@ -68,6 +82,49 @@ impl Step {
     pub const fn with_least(mut self, least: Time) -> Self {
         self.least = least;
         self
+    }
+
+    /// Divides the step into parts; for [`Preemption::NonPreemptive`].
+    #[must_use]
+    pub const fn in_parts(mut self, parts: Parts) -> Self {
+        self.parts = Some(parts);
+        self
+    }
+
+    /// Multiplies the cost and the parts by `factor / unit`, rounded up; `None` if the cost exceeds
+    /// 64 bits. The response grows with the factor.
+    ///
+    /// # Panics
+    /// If `unit` is zero.
+    pub fn scaled(mut self, factor: u64, unit: u64) -> Option<Self> {
+        let times = |time: Time| {
+            let time = u128::from(time) * u128::from(factor);
+            Time::try_from(time.div_ceil(unit.into())).ok()
+        };
+        let cost = times(self.cost)?;
+        if let Some(parts) = &mut self.parts {
+            // What comes before the last part must not be shorter for a greater factor.
+            let before = times(self.cost.saturating_sub(parts.last))?;
+            parts.longest = times(parts.longest)?;
+            parts.last = cost.saturating_sub(before);
+        }
+        self.cost = cost;
+        Some(self)
+    }
+
+    /// Returns the end of the part that follows a time of execution.
+    pub(crate) fn end_of_part(&self, done: Time) -> Time {
+        let Some(parts) = self.parts else {
+            return self.cost;
+        };
+        let last = self.cost.saturating_sub(parts.last);
+        let next = (done / parts.longest.max(1)).saturating_add(1);
+        let end = next.saturating_mul(parts.longest.max(1));
+        if done < last {
+            end.min(last)
+        } else {
+            self.cost
+        }
     }
 
     /// Sets the longest wait before the step, on no resource.

@@ -10,7 +10,7 @@ use crate::assign::Assignment;
 use crate::error::ScheduleError;
 use crate::frames::{Frame, ThreadPools};
 use crate::pieces::Pieces;
-use crate::schedule::{Call, DeclaredStep, LaneOrder, Schedule};
+use crate::schedule::{Call, DeclaredStep, LaneOrder, MessageLength, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 
 impl Schedule {
@@ -43,6 +43,7 @@ impl Schedule {
         );
         self.refuse_cycles()?;
         let blocking = self.blocking(priorities)?;
+        let links = self.link_resources();
         let is_ordered = self.ordered(priorities);
         let pools = ThreadPools::new(self, priorities);
         let mut frames = Vec::new();
@@ -52,7 +53,7 @@ impl Schedule {
             let Some(period) = operation.period else {
                 continue;
             };
-            let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
+            let mut expansion = Expansion::new(self, priorities, &blocking, &links, &mut left);
             expansion.operation(number, Origin::START, None);
             let deadline = operation.deadline.unwrap_or(period);
             let times = (period, deadline, operation.jitter);
@@ -60,7 +61,7 @@ impl Schedule {
             transactions.push(expansion.finish(&operation.name, times, &is_ordered, false)?);
         }
         for declared in &self.transactions {
-            let mut expansion = Expansion::new(self, priorities, &blocking, &mut left);
+            let mut expansion = Expansion::new(self, priorities, &blocking, &links, &mut left);
             let mut before = None;
             for (position, step) in declared.steps.iter().enumerate() {
                 before = match step {
@@ -72,9 +73,11 @@ impl Schedule {
                         };
                         expansion.operation(*operation, origin, before)
                     }
-                    DeclaredStep::Message { link, time } => {
+                    DeclaredStep::Message { link, length } => {
                         let priority = message_priority(&declared.steps, position, priorities);
-                        expansion.message(*link, *time, priority, StepWork::Message, before)
+                        let sender = self.sender(&declared.steps, position);
+                        let route = (*link, sender);
+                        expansion.message(route, *length, priority, StepWork::Message, before)
                     }
                 };
             }
@@ -108,8 +111,9 @@ impl Schedule {
         let priorities = assignment.band_ranks();
         self.refuse_cycles()?;
         let blocking = self.blocking(&priorities)?;
+        let links = self.link_resources();
         let mut left = MAX_STEPS;
-        let mut expansion = Expansion::new(self, &priorities, &blocking, &mut left);
+        let mut expansion = Expansion::new(self, &priorities, &blocking, &links, &mut left);
         expansion.operation(operation, Origin::START, None);
         let name = &self.operations[operation].name;
         let calls = expansion.finish(
@@ -134,19 +138,32 @@ impl Schedule {
                     blocking: it.blocking,
                 },
             });
-        let links = self
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, it)| SharedResource {
-                name: it.name.clone(),
+        let links = self.links.iter().enumerate().flat_map(|(index, it)| {
+            let directions = self.directions(index).into_iter();
+            directions.map(move |sender| SharedResource {
+                name: match sender {
+                    None => it.name.clone(),
+                    Some(sender) => format!("{} from {}", it.name, self.nodes[sender].name),
+                },
                 kind: ResourceKind::Link(index),
                 resource: Resource {
                     preemption: Preemption::NonPreemptive,
                     blocking: it.blocking,
                 },
-            });
+            })
+        });
         processors.chain(links).collect()
+    }
+
+    fn link_resources(&self) -> Vec<LinkResources> {
+        let mut next = self.processors.len();
+        let each = (0..self.links.len()).map(|link| {
+            let directions = self.directions(link);
+            let first = next;
+            next += directions.len();
+            LinkResources { first, directions }
+        });
+        each.collect()
     }
 
     /// Returns whether each operation is served in the order of deadlines, as all others of its
@@ -298,6 +315,14 @@ fn message_priority(steps: &[DeclaredStep], position: usize, priorities: &[u32])
     after.or_else(before).unwrap_or(0)
 }
 
+/// The resources of a link.
+struct LinkResources {
+    /// The index of the one of the first direction.
+    first: usize,
+    /// The node that sends in each direction.
+    directions: Vec<Option<usize>>,
+}
+
 /// The frame that makes a call.
 #[derive(Clone, Copy)]
 struct Origin {
@@ -320,6 +345,7 @@ struct Expansion<'a> {
     schedule: &'a Schedule,
     priorities: &'a [u32],
     blocking: &'a [Time],
+    links: &'a [LinkResources],
     steps: Vec<Step>,
     works: Vec<StepWork>,
     frames: Vec<Frame>,
@@ -335,12 +361,14 @@ impl<'a> Expansion<'a> {
         schedule: &'a Schedule,
         priorities: &'a [u32],
         blocking: &'a [Time],
+        links: &'a [LinkResources],
         left: &'a mut usize,
     ) -> Self {
         Self {
             schedule,
             priorities,
             blocking,
+            links,
             steps: Vec::new(),
             works: Vec::new(),
             frames: Vec::new(),
@@ -436,11 +464,11 @@ impl<'a> Expansion<'a> {
                 left -= more;
                 last = self.piece(operation, more, &mut is_resumed, last);
                 if call.oneway {
-                    self.call(call, Origin::START, last);
+                    self.call((operation, call), Origin::START, last);
                 } else {
                     let branch = Some(self.frames[frame].branch);
                     let caller = Some(frame);
-                    last = self.call(call, Origin { caller, branch }, last);
+                    last = self.call((operation, call), Origin { caller, branch }, last);
                     is_resumed = true;
                 }
                 if self.is_too_long {
@@ -483,32 +511,50 @@ impl<'a> Expansion<'a> {
 
     /// Adds the messages and the execution of a call. Returns the step after which a caller that
     /// waits goes on.
-    fn call(&mut self, call: &Call, origin: Origin, before: Option<usize>) -> Option<usize> {
+    fn call(
+        &mut self,
+        (caller, call): (usize, &Call),
+        origin: Origin,
+        before: Option<usize>,
+    ) -> Option<usize> {
         let priority = self.priorities[call.operation];
         let operation = call.operation;
         let mut last = before;
-        if let Some(messages) = call.messages {
+        if let Some(sent) = call.messages {
             let work = StepWork::Request { operation };
-            last = self.message(messages.link, messages.request, priority, work, last);
+            let route = (sent.link, Some(self.node_of(caller)));
+            last = self.message(route, sent.request, priority, work, last);
         }
         last = self.operation(operation, origin, last);
-        if let Some(messages) = call.messages.filter(|_| !call.oneway) {
+        if let Some((sent, reply)) = call.messages.and_then(|it| Some((it, it.reply?))) {
             let work = StepWork::Reply { operation };
-            last = self.message(messages.link, messages.reply, priority, work, last);
+            let route = (sent.link, Some(self.node_of(operation)));
+            last = self.message(route, reply, priority, work, last);
         }
         last
     }
 
+    /// Adds a message that a node sends on a link.
     fn message(
         &mut self,
-        link: usize,
-        time: Time,
+        (link, sender): (usize, Option<usize>),
+        length: MessageLength,
         priority: u32,
         work: StepWork,
         before: Option<usize>,
     ) -> Option<usize> {
-        let resource = self.schedule.processors.len() + link;
-        self.push(Step::new(resource, time, priority), work, before)
+        let LinkResources { first, directions } = &self.links[link];
+        let direction = directions.iter().position(|it| *it == sender);
+        let Some(sent) = self.schedule.links[link].transmission(length) else {
+            return before;
+        };
+        let mut step = Step::new(first + direction.unwrap_or(0), sent.time, priority);
+        step.parts = sent.parts;
+        self.push(step, work, before)
+    }
+
+    fn node_of(&self, operation: usize) -> usize {
+        self.schedule.processors[self.schedule.operations[operation].processor].node
     }
 
     fn push(&mut self, mut step: Step, work: StepWork, before: Option<usize>) -> Option<usize> {

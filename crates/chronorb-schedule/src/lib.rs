@@ -54,6 +54,7 @@ mod learn;
 mod lock;
 mod numbers;
 mod operations;
+mod packets;
 mod parse;
 mod pieces;
 mod reservation;
@@ -80,7 +81,8 @@ pub use lock::{
 pub use parse::MAX_TEXT;
 pub use schedule::{
     Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
-    LockUse, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    LockUse, MessageLength, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule,
+    Time,
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use sessions::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};

@@ -196,7 +196,7 @@ impl Assignment {
             lanes: self.lock_lanes(schedule),
             operations: self.lock_operations(schedule),
             activities: self.lock_activities(schedule),
-            classes: self.lock_classes(),
+            classes: self.lock_classes(schedule),
             interfaces: lock_interfaces(schedule),
             reservations: self.lock_reservations(schedule),
         }
@@ -304,23 +304,18 @@ impl Assignment {
         activities.collect()
     }
 
-    fn lock_classes(&self) -> Vec<LockClass> {
+    fn lock_classes(&self, schedule: &Schedule) -> Vec<LockClass> {
         let mut classes: Vec<LockClass> = Vec::new();
         for it in &self.task_sets.transactions {
-            for (step, work) in it.transaction.steps.iter().zip(&it.works) {
-                let resource = &self.task_sets.resources[step.resource];
-                let is_message = matches!(
-                    work,
-                    StepWork::Request { .. } | StepWork::Reply { .. } | StepWork::Message
-                );
-                let band = (step.priority as usize).saturating_sub(1);
-                if !is_message || !matches!(resource.kind, ResourceKind::Link(_)) {
+            for step in &it.transaction.steps {
+                let ResourceKind::Link(link) = self.task_sets.resources[step.resource].kind else {
                     continue;
-                }
-                let priority = self.priorities.get(band).copied().unwrap_or(0);
-                let same = |class: &&mut LockClass| {
-                    class.link == resource.name && class.priority == priority
                 };
+                let link = &schedule.links[link].name;
+                let band = (step.priority as usize).saturating_sub(1);
+                let priority = self.priorities.get(band).copied().unwrap_or(0);
+                let same =
+                    |class: &&mut LockClass| class.link == *link && class.priority == priority;
                 let period = it.transaction.period;
                 if let Some(class) = classes.iter_mut().find(same) {
                     class.period = class.period.min(period);
@@ -328,7 +323,7 @@ impl Assignment {
                     class.longest = class.longest.max(step.cost);
                 } else {
                     classes.push(LockClass {
-                        link: resource.name.clone(),
+                        link: link.clone(),
                         priority,
                         period,
                         messages: 1,

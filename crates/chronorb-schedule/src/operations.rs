@@ -7,10 +7,10 @@ use chronorb_sched::Time;
 use toml::de::DeValue;
 
 use crate::error::Mistakes;
-use crate::schedule::LockUse;
+use crate::schedule::{LockUse, MessageLength};
 use crate::table::{Table, Value, WithSpan, parsed, text};
 use crate::units::{A_TIME, parse_time};
-use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, MessageLength, corba_priority};
+use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, corba_priority};
 
 /// An operation before its references are resolved.
 #[derive(Clone, Debug)]

@@ -12,10 +12,10 @@ use crate::error::{FileError, Mistakes, ScheduleErrors};
 use crate::operations::{RawOperation, merge, read_operations};
 use crate::schedule::{
     Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
-    Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule, Time,
+    MessageLength, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule,
 };
 use crate::table::{Table, Value, WithSpan, text, unknown};
-use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, MessageLength, corba_priority};
+use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, corba_priority};
 use crate::wire::Wire;
 
 impl Schedule {
@@ -307,6 +307,7 @@ impl Reader<'_> {
             let name = table.required_text("name", &mut self.mistakes);
             let rate = table.rate("rate", &mut self.mistakes);
             let blocking = table.time("blocking", &mut self.mistakes).unwrap_or(0);
+            let duplex = table.word("duplex", &["full", "half"], &mut self.mistakes);
             let mut nodes = Vec::new();
             for value in table.array("nodes") {
                 let problem = "nodes has to be names of nodes";
@@ -314,7 +315,7 @@ impl Reader<'_> {
                     nodes.extend(self.find_node(&node));
                 }
             }
-            let wire = Wire::take(&table, &mut self.mistakes);
+            let wire = Wire::take(&table, rate.is_some(), &mut self.mistakes);
             table.finish(&mut self.mistakes);
             let Some(name) = name else { continue };
             let interfaces = self.interfaces(&wire, &name, rate, &nodes);
@@ -322,6 +323,7 @@ impl Reader<'_> {
                 self.schedule.links.push(Link {
                     name: name.value,
                     rate,
+                    half_duplex: duplex == Some(1),
                     blocking,
                     nodes,
                     interfaces,
@@ -499,7 +501,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Finds the link and the transmission times of each call between nodes.
+    /// Finds the link and the messages of each call between nodes.
     fn read_messages(&mut self, operations: &[RawOperation]) {
         for (caller, raw) in operations.iter().enumerate() {
             for (number, call) in raw.calls.iter().enumerate() {
@@ -530,9 +532,10 @@ impl Reader<'_> {
                         self.mistakes
                             .add(&reply.span, "a one-way call has no reply");
                     }
-                    Some(0)
+                    Some(None)
                 } else {
-                    self.message(link, call.reply.as_ref(), size, "reply", span)
+                    let reply = self.message(link, call.reply.as_ref(), size, "reply", span);
+                    reply.map(Some)
                 };
                 if let (Some(request), Some(reply)) = (request, reply) {
                     let call = &mut self.schedule.operations[caller].calls[number];
@@ -586,7 +589,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the transmission time of a message: given, or by its octets.
+    /// Returns the length of a message: as it is given, or the longest one of the operation.
     fn message(
         &mut self,
         link: usize,
@@ -594,29 +597,21 @@ impl Reader<'_> {
         max_size: Option<u64>,
         key: &str,
         span: &Range<usize>,
-    ) -> Option<Time> {
+    ) -> Option<MessageLength> {
         let link = &self.schedule.links[link];
-        let octets = match given.map(|given| given.value) {
-            Some(MessageLength::Time(time)) => return Some(time),
-            Some(MessageLength::Octets(octets)) => Some(octets),
-            None => max_size,
-        };
+        let length = given.map(|given| given.value);
+        let length = length.or_else(|| max_size.map(MessageLength::Octets));
         let span = given.map_or(span, |given| &given.span);
-        let problem = match (octets, link.rate) {
-            (None, _) => format!(
+        let problem = match length {
+            None => format!(
                 "the {key} has no length: give {key} = 512 (octets), or its time, {key} = \"40 us\""
             ),
-            (Some(_), None) => format!(
+            Some(length) if link.transmission(length).is_some() => return Some(length),
+            Some(_) if link.rate.is_none() => format!(
                 "the link {} has no rate: give it one, or the message its time, {key} = \"40 us\"",
                 link.name
             ),
-            (Some(octets), Some(rate)) => {
-                let nanos = u128::from(octets) * 8 * 1_000_000_000;
-                match Time::try_from(nanos.div_ceil(rate.into())) {
-                    Ok(time) => return Some(time.max(1)),
-                    Err(_) => format!("the {key} takes more than 64 bits of nanoseconds"),
-                }
-            }
+            Some(_) => format!("the {key} takes more than 64 bits of nanoseconds"),
         };
         self.mistakes.add(span, problem);
         None
@@ -678,8 +673,8 @@ impl Reader<'_> {
         let length = MessageLength::take(&table, "message", &mut self.mistakes);
         table.finish(&mut self.mistakes);
         let link = self.link_between(Some(&name?), 0, 0, &span)?;
-        let time = self.message(link, length.as_ref(), None, "message", &span)?;
-        Some(DeclaredStep::Message { link, time })
+        let length = self.message(link, length.as_ref(), None, "message", &span)?;
+        Some(DeclaredStep::Message { link, length })
     }
 
     /// Checks the priorities against their rule, which by default follows what is declared.

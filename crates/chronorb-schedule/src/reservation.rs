@@ -7,7 +7,8 @@ use chronorb_sched::Time;
 
 use crate::assign::Assignment;
 use crate::lock::{BasicString, LockFile, LockReservation};
-use crate::schedule::{DeclaredStep, Link, Schedule};
+use crate::packets::HEADERS;
+use crate::schedule::{DeclaredStep, Link, MessageLength, Schedule};
 
 impl LockFile {
     /// Returns the plan of real-time I/O of a node as a file of `chronorb rio plan`; `None` if no
@@ -65,7 +66,7 @@ impl LockFile {
 #[derive(Clone, Copy)]
 struct MessageFlow {
     period: Time,
-    time: Time,
+    length: MessageLength,
     count: u64,
 }
 
@@ -110,10 +111,13 @@ impl Traffic<'_> {
         for call in &schedule.operations[operation].calls {
             let count = count.saturating_mul(call.count.into());
             if let Some(messages) = call.messages {
-                for time in [messages.request, messages.reply] {
+                for length in [Some(messages.request), messages.reply]
+                    .into_iter()
+                    .flatten()
+                {
                     let sent = MessageFlow {
                         period,
-                        time,
+                        length,
                         count,
                     };
                     self.add(messages.link, operation, call.operation, sent);
@@ -133,12 +137,12 @@ impl Traffic<'_> {
         for (position, step) in steps.iter().enumerate() {
             match *step {
                 DeclaredStep::Operation { operation } => self.add_calls(operation, period, 1),
-                DeclaredStep::Message { link, time } => {
+                DeclaredStep::Message { link, length } => {
                     let before = steps[..position].iter().rev().find_map(executed);
                     let after = steps[position + 1..].iter().find_map(executed);
                     let sent = MessageFlow {
                         period,
-                        time,
+                        length,
                         count: 1,
                     };
                     let called = after.or(before);
@@ -156,7 +160,7 @@ impl Traffic<'_> {
     fn add(&mut self, link: usize, end: usize, called: usize, sent: MessageFlow) {
         let node = self.schedule.processors[self.schedule.operations[end].processor].node;
         let mut interfaces = self.schedule.links[link].interfaces.iter();
-        if sent.time > 0 && interfaces.any(|it| it.node == node) {
+        if interfaces.any(|it| it.node == node) {
             let key = (node, link, Reverse(self.assignment.priority(called)));
             self.sent.entry(key).or_default().push(sent);
         }
@@ -164,14 +168,13 @@ impl Traffic<'_> {
 }
 
 fn reservation(node: String, priority: i16, link: &Link, sent: &[MessageFlow]) -> LockReservation {
-    let rate = link.rate.unwrap_or(0);
-    let payload = u64::from(link.mtu.saturating_sub(HEADERS)).max(1);
+    let payload = link.payload();
     let periods = sent.iter().map(|it| it.period);
     let longest_period = periods.max().unwrap_or(LONGEST_WINDOW);
     let window = longest_period.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
     let (mut messages, mut packets, mut longest) = (0_u64, 0_u64, 0_u64);
     for it in sent {
-        let octets = octets_of(it.time, rate);
+        let octets = link.octets(it.length);
         let arrivals = window.div_ceil(it.period.max(1));
         let of_each = octets.div_ceil(payload).max(1);
         let all = arrivals.saturating_mul(it.count).saturating_mul(of_each);
@@ -190,15 +193,6 @@ fn reservation(node: String, priority: i16, link: &Link, sent: &[MessageFlow]) -
     }
 }
 
-/// Returns the octets that a link transmits in a time. Times are rounded up when they are made of
-/// octets, so this rounds down.
-fn octets_of(time: Time, rate: u64) -> u64 {
-    let bits_and_nanos = u128::from(time) * u128::from(rate);
-    u64::try_from(bits_and_nanos / (8 * 1_000_000_000)).unwrap_or(u64::MAX)
-}
-
-/// Octets of a packet that are no part of a message: the headers of IPv6 and TCP with time stamps.
-const HEADERS: u32 = 40 + 20 + 12;
 /// The connections of a class that has few messages.
 const LEAST_CONNECTIONS: u32 = 8;
 /// The shortest and the longest period of a class of real-time I/O.

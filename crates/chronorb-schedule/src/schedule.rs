@@ -83,7 +83,7 @@ pub struct Processor {
     pub blocking: Time,
 }
 
-/// A link between nodes. Messages on it are not preempted.
+/// A link between nodes. It sends messages as packets, which are not preempted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Link {
@@ -91,6 +91,8 @@ pub struct Link {
     pub name: String,
     /// The data rate in bits per second.
     pub rate: Option<u64>,
+    /// Whether one of two nodes waits while the other one sends. More nodes always do.
+    pub half_duplex: bool,
     /// The longest time for which traffic outside of the file delays a message.
     pub blocking: Time,
     /// The indices of the nodes that it connects; empty for all.
@@ -229,10 +231,19 @@ pub struct Call {
 pub struct Messages {
     /// The index of the link.
     pub link: usize,
-    /// The transmission time of the request.
-    pub request: Time,
-    /// The transmission time of the reply; zero for a one-way call.
-    pub reply: Time,
+    /// The request.
+    pub request: MessageLength,
+    /// The reply; `None` for a one-way call.
+    pub reply: Option<MessageLength>,
+}
+
+/// The length of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MessageLength {
+    /// The octets of the message, without the headers of its packets.
+    Octets(u64),
+    /// The time on the link, with the headers of all packets.
+    Time(Time),
 }
 
 /// A transaction that is declared step by step.
@@ -264,8 +275,8 @@ pub enum DeclaredStep {
     Message {
         /// The index of the link.
         link: usize,
-        /// The transmission time.
-        time: Time,
+        /// The length.
+        length: MessageLength,
     },
 }
 

@@ -119,8 +119,7 @@ impl TaskSets {
         let mut scaled = self.clone();
         let transactions = scaled.transactions.iter_mut();
         for step in transactions.flat_map(|it| &mut it.transaction.steps) {
-            let cost = u128::from(step.cost) * u128::from(factor);
-            step.cost = Time::try_from(cost.div_ceil(FACTOR_UNIT.into())).ok()?;
+            *step = step.scaled(factor, FACTOR_UNIT)?;
         }
         Some(scaled)
     }

@@ -11,7 +11,7 @@ use crate::schedule::Schedule;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct TaskSets {
-    /// The processors of the schedule, then its links.
+    /// The processors of the schedule, then its links: both directions, where these are apart.
     pub resources: Vec<SharedResource>,
     /// The transactions: one for each operation with a period, then the declared ones.
     pub transactions: Vec<NamedTransaction>,
@@ -23,7 +23,7 @@ pub struct TaskSets {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SharedResource {
-    /// The name.
+    /// The name: of a direction, that of the link and of the sending node.
     pub name: String,
     /// The item of the schedule.
     pub kind: ResourceKind,

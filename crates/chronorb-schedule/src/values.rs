@@ -1,8 +1,7 @@
 //! Values of several keys: locations, lengths of messages, priorities.
 
-use chronorb_sched::Time;
-
 use crate::error::Mistakes;
+use crate::schedule::MessageLength;
 use crate::table::{Table, WithSpan, integer, parsed};
 use crate::units::{A_TIME, parse_time};
 
@@ -24,13 +23,6 @@ impl Location {
     pub(crate) const fn is_empty(&self) -> bool {
         self.node.is_none() && self.processor.is_none()
     }
-}
-
-/// The length of a message, in octets or as its transmission time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum MessageLength {
-    Octets(u64),
-    Time(Time),
 }
 
 impl MessageLength {

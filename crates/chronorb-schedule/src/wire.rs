@@ -16,13 +16,16 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Takes `interface`, a name or a table of names by node, and the keys that describe packets.
-    pub(crate) fn take(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Self {
+    pub(crate) fn take(table: &Table<'_, '_>, has_rate: bool, mistakes: &mut Mistakes<'_>) -> Self {
         let mtu = table.integer("mtu", LEAST_MTU, MOST_MTU, mistakes);
+        if mtu.is_some() && !has_rate {
+            mistakes.add(&table.span(), "mtu is of a link with a rate");
+        }
         let packet_cost = table.positive_time("packet_cost", mistakes);
         let mut interfaces = Vec::new();
         let given = table.take("interface");
-        if given.is_none() && (mtu.is_some() || packet_cost.is_some()) {
-            let problem = "mtu and packet_cost are of a link with an interface";
+        if given.is_none() && packet_cost.is_some() {
+            let problem = "packet_cost is of a link with an interface";
             mistakes.add(&table.span(), problem);
         }
         let problem = "interface has to be a name, or a table of names by node";

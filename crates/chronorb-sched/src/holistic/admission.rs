@@ -413,8 +413,7 @@ const MOST_HUNDREDTHS: u64 = 10_000;
 fn with_costs(session: &[Transaction], factor: u64) -> Option<Vec<Transaction>> {
     let mut changed = session.to_vec();
     for step in changed.iter_mut().flat_map(|it| &mut it.steps) {
-        let cost = (u128::from(step.cost) * u128::from(factor)).div_ceil(MILLION.into());
-        step.cost = Time::try_from(cost).ok().filter(|cost| *cost > 0)?;
+        *step = step.scaled(factor, MILLION).filter(|it| it.cost > 0)?;
     }
     Some(changed)
 }

@@ -19,7 +19,7 @@
 use super::{Analysis, StepState};
 use crate::error::{AnalysisError, Steps};
 use crate::rta::Preemption;
-use crate::task::{Load, Time};
+use crate::task::{Load, Task, Time};
 
 /// The steps of a path that is looked at, at most.
 const LONGEST_PATH: usize = 64;
@@ -113,7 +113,7 @@ impl Analysis<'_> {
         let (resource, number) = last.position;
         let rest = match self.resources[resource].preemption {
             Preemption::Preemptive => 0,
-            Preemption::NonPreemptive => self.tasks[resource][number].cost,
+            Preemption::NonPreemptive => self.tasks[resource][number].last_part(),
         };
         let from_release = limit
             .saturating_add(last.offset)
@@ -136,7 +136,7 @@ impl Analysis<'_> {
             Preemption::Preemptive => own.blocking,
             Preemption::NonPreemptive => {
                 let below = tasks.iter().filter(|it| it.priority < own.priority);
-                below.map(|it| it.cost).fold(own.blocking, Time::max)
+                below.map(Task::longest_part).fold(own.blocking, Time::max)
             }
         }
     }

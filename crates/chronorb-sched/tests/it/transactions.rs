@@ -95,6 +95,33 @@ fn a_least_time_is_no_jitter() {
     assert_eq!(ends(&exact), [7, 9]);
 }
 
+/// Fixed priorities with deferred preemption: Bril, Lukkien and Verhaegh 2009. Jobs of 6 in parts of
+/// 4 and 2 are delayed by each more urgent job that is released before the last part begins.
+#[test]
+fn more_urgent_work_begins_between_two_parts() {
+    let link = [Resource {
+        preemption: Preemption::NonPreemptive,
+        blocking: 0,
+    }];
+    let urgent = Transaction::new(7, vec![Step::new(0, 2, 2)]);
+    let long = Step::new(0, 6, 1);
+    let ends_of = |long| {
+        let set = [urgent.clone(), Transaction::new(50, vec![long])];
+        ends(&analyse_transactions(&link, &set).unwrap())
+    };
+    assert_eq!(ends_of(long), [8, 8]);
+    let parts = Parts {
+        longest: 4,
+        last: 2,
+    };
+    assert_eq!(ends_of(long.in_parts(parts)), [6, 8]);
+    let parts = Parts {
+        longest: 3,
+        last: 1,
+    };
+    assert_eq!(ends_of(long.in_parts(parts)), [5, 10]);
+}
+
 #[test]
 fn a_branch_has_a_deadline_of_its_own() {
     let cpus = [Resource::default()];
@@ -279,7 +306,8 @@ fn bad_transactions_are_errors() {
     );
 }
 
-/// Returns transactions over two processors and a link, some of them with branches.
+/// Returns transactions over two processors and a link, some of them with branches. Messages are sent
+/// in parts.
 pub(crate) fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
     let step = (0..3_usize, 1..5_u64, 1..8_u32, any::<bool>());
     let period = select(vec![20_u64, 30, 40, 60, 80, 120]);
@@ -287,7 +315,12 @@ pub(crate) fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
         (period, vec(step, 1..5)).prop_map(|(period, steps)| {
             let steps = steps.into_iter().enumerate().map(
                 |(number, (resource, cost, priority, branch))| {
-                    let step = Step::new(resource, cost, priority);
+                    let mut step = Step::new(resource, cost, priority);
+                    if resource == 2 {
+                        let longest = u64::from(priority % 3) + 1;
+                        let last = (cost - 1) % longest + 1;
+                        step = step.in_parts(Parts { longest, last });
+                    }
                     if branch && number > 1 {
                         step.after(number - 2)
                     } else {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::random::Choices;
-use crate::schedule::{Link, Time};
+use crate::schedule::{Link, MessageLength, Time};
 
 /// The packets of a message that are not sent.
 #[derive(Clone, Copy, Debug)]
@@ -26,30 +26,44 @@ const FRAME_HEADER: u64 = 14 + 4;
 const AROUND_FRAME: u64 = 4 + 8 + 12;
 
 impl Packets {
-    /// Cuts a message, which takes `time` without headers, into packets.
-    pub(super) fn new(link: &Link, time: Time, choices: &mut Choices) -> Self {
-        let Some(rate) = link.rate else {
-            return Self {
-                full: 0,
-                full_time: 0,
-                last_time: choices.taken(time),
-            };
-        };
-        // The file has rounded up the time of the octets.
-        let octets = u128::from(time) * u128::from(rate) / NANOS_OF_OCTETS;
-        let octets = u64::try_from(octets).unwrap_or(u64::MAX).max(1);
-        let octets = choices.taken(octets);
+    /// Cuts a message of at most a length into packets. A time is cut like the octets that take it.
+    pub(super) fn new(link: &Link, longest: MessageLength, choices: &mut Choices) -> Self {
         let payload = u64::from(link.mtu).saturating_sub(HEADERS).max(1);
-        let last = octets % payload;
+        let one = |last_time| Self {
+            full: 0,
+            full_time: 0,
+            last_time,
+        };
+        let Some(rate) = link.rate else {
+            let MessageLength::Time(time) = longest else {
+                return one(0);
+            };
+            return one(choices.taken(time));
+        };
         let on_wire = |octets: u64| {
             let frame = (octets + HEADERS + FRAME_HEADER).max(SHORTEST_FRAME);
             let bits_and_nanos = u128::from(frame + AROUND_FRAME) * NANOS_OF_OCTETS;
             Time::try_from(bits_and_nanos.div_ceil(rate.into())).unwrap_or(Time::MAX)
         };
-        Self {
-            full: octets / payload,
-            full_time: on_wire(payload),
-            last_time: if last > 0 { on_wire(last) } else { 0 },
+        let full_time = on_wire(payload);
+        match longest {
+            MessageLength::Time(time) => {
+                let time = choices.taken(time);
+                Self {
+                    full: time / full_time,
+                    full_time,
+                    last_time: time % full_time,
+                }
+            }
+            MessageLength::Octets(octets) => {
+                let octets = choices.taken(octets.max(1));
+                let last = octets % payload;
+                Self {
+                    full: octets / payload,
+                    full_time,
+                    last_time: if last > 0 { on_wire(last) } else { 0 },
+                }
+            }
         }
     }
 
@@ -66,7 +80,7 @@ impl Packets {
 /// Nanoseconds of a second, for each bit of an octet.
 const NANOS_OF_OCTETS: u128 = 8 * 1_000_000_000;
 
-/// The side of a link on which a node sends.
+/// The side of a link on which a node sends, or all of a link whose nodes send in turn.
 #[derive(Debug, Default)]
 pub(super) struct Port {
     /// The time until which traffic outside of the file occupies it.

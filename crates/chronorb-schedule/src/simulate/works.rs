@@ -154,15 +154,13 @@ impl Activity {
                 let entry = open.entry(order[operation]).or_insert((operation, 0));
                 entry.1 = entry.1.saturating_add(calls);
                 let Some(sent) = call.messages else { continue };
-                let mut add = |work, time: Time| {
-                    if time > 0 {
-                        let entry = messages.entry(work).or_insert((sent.link, 0));
-                        entry.1 = entry.1.saturating_add(calls);
-                    }
+                let mut add = |work| {
+                    let entry = messages.entry(work).or_insert((sent.link, 0));
+                    entry.1 = entry.1.saturating_add(calls);
                 };
-                add(Work::Request { operation }, sent.request);
-                if !call.oneway {
-                    add(Work::Reply { operation }, sent.reply);
+                add(Work::Request { operation });
+                if sent.reply.is_some() {
+                    add(Work::Reply { operation });
                 }
             }
         }

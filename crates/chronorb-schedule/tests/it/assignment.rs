@@ -156,6 +156,7 @@ fn calls_over_a_link_are_transactions() {
         name = "B"
         [[link]]
         name = "N"
+        duplex = "half"
         blocking = "1 ms"
         [[operation]]
         name = "C::g1"
@@ -401,7 +402,7 @@ fn an_operation_is_late_if_a_message_before_its_end_is() {
         node = "cockpit"
         wcet = "1 ms"
         period = "5 Hz"
-        calls = { operation = "Map::draw", request = "1 us", reply = "1600 us" }
+        calls = { operation = "Map::draw", request = "1 us", reply = "2 ms" }
     "#,
     );
     let assignment = it.assign().unwrap();

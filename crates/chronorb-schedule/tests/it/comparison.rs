@@ -1,8 +1,5 @@
 //! Random files, analysed and simulated: no simulated response is above the analysed one.
 //!
-//! No file has links: the analysis takes a message for one block without headers, the simulation
-//! sends packets.
-//!
 //! `CHRONORB_SCHEDULE_FILES` is the number of files, of which each test has an equal part, and
 //! `CHRONORB_SCHEDULE_SEED` is the first seed.
 
@@ -18,7 +15,7 @@ use crate::parse;
 /// The files of all tests together, without the environment.
 const FILES: u64 = 2_000;
 /// The tests that compare files.
-const TESTS: u64 = 7;
+const TESTS: u64 = 8;
 /// The random runs of each file, beside two with chosen arrivals.
 const RUNS: u64 = 4;
 /// The random runs of a file that is reduced.
@@ -230,6 +227,15 @@ fn locks_stay_within_the_analysis() {
 }
 
 #[test]
+fn messages_stay_within_the_analysis() {
+    let parts = Parts {
+        links: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
 fn all_parts_together_stay_within_the_analysis() {
     let parts = Parts {
         oneways: true,
@@ -237,7 +243,7 @@ fn all_parts_together_stay_within_the_analysis() {
         many_callers: true,
         late_deadlines: true,
         locks: true,
-        ..PLAIN
+        links: true,
     };
     compare(parts, |schedule, assignment| assignment.numbers(schedule));
 }

@@ -1,6 +1,6 @@
 //! Schedule files: the values that they may have, and the mistakes that are reported.
 
-use chronorb_schedule::{LockProtocol, PriorityRule, Schedule};
+use chronorb_schedule::{LockProtocol, MessageLength, PriorityRule, Schedule};
 
 use crate::{mistakes, schedule};
 
@@ -82,7 +82,9 @@ fn a_whole_file_is_read() {
         ("IDL:Mission:1.0", "step")
     );
     let messages = step.calls[0].messages.expect("it is between nodes");
-    assert_eq!((messages.request, messages.reply), (8_000, 80_000));
+
+    assert_eq!(messages.request, MessageLength::Octets(100));
+    assert_eq!(messages.reply, Some(MessageLength::Time(80_000)));
     assert_eq!(it.transactions[0].steps.len(), 2);
     assert!(it.notes.is_empty(), "{:?}", it.notes);
     assert_eq!(it, schedule(WHOLE));
@@ -205,7 +207,15 @@ fn each_mistake_is_told() {
         ),
         (
             "[[link]]\nname = \"n\"\nmtu = 9000".to_owned(),
-            "mtu and packet_cost are of a link with an interface",
+            "mtu is of a link with a rate",
+        ),
+        (
+            "[[link]]\nname = \"n\"\nrate = \"1 Gbit\"\npacket_cost = \"1 us\"".to_owned(),
+            "packet_cost is of a link with an interface",
+        ),
+        (
+            "[[link]]\nname = \"n\"\nduplex = \"both\"".to_owned(),
+            "duplex",
         ),
         (
             "[[link]]\nname = \"n\"\nrate = \"1 Gbit\"\ninterface = { b = \"eth0\" }".to_owned(),

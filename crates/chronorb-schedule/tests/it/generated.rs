@@ -24,11 +24,20 @@ pub(crate) struct Parts {
 #[derive(Clone, Debug)]
 pub(crate) struct FileSpec {
     nodes: Vec<NodeSpec>,
-    /// The time for which other traffic delays a message, if the nodes have a link.
-    link: Option<Time>,
+    link: Option<LinkSpec>,
     locks: LockProtocol,
     has_priorities: bool,
     operations: Vec<OperationSpec>,
+}
+
+#[derive(Clone, Debug)]
+struct LinkSpec {
+    /// The rate in megabits.
+    rate: u32,
+    mtu: u32,
+    is_half_duplex: bool,
+    /// The time for which other traffic delays a message.
+    blocking: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -58,8 +67,19 @@ struct CallSpec {
     operation: usize,
     oneway: bool,
     before: Time,
-    request: u64,
-    reply: u64,
+    /// The length of each message, as in the file.
+    request: String,
+    reply: String,
+}
+
+/// Returns the length of a message: mostly a few packets.
+fn length(random: &mut Rng) -> String {
+    match random.u8(0..8) {
+        0 => random.u64(1..=60_000).to_string(),
+        1 | 2 => random.u64(1..=25_000).to_string(),
+        3 => format!("\"{} ns\"", random.u64(1..=MILLI)),
+        _ => random.u64(1..=2_000).to_string(),
+    }
 }
 
 const MICRO: Time = 1_000;
@@ -95,7 +115,12 @@ impl FileSpec {
             });
         }
         let mut spec = Self {
-            link: parts.links.then(|| random.u64(0..=1) * 123 * MICRO),
+            link: parts.links.then(|| LinkSpec {
+                rate: [10, 100][random.usize(0..2)],
+                mtu: random.u32(576..=1_500),
+                is_half_duplex: random.u8(0..4) == 0,
+                blocking: random.u64(0..=1) * 123 * MICRO,
+            }),
             locks: if random.bool() {
                 LockProtocol::Ceiling
             } else {
@@ -170,8 +195,8 @@ impl FileSpec {
                     operation: name,
                     oneway,
                     before: 0,
-                    request: random.u64(1..=8_000),
-                    reply: random.u64(1..=8_000),
+                    request: length(random),
+                    reply: length(random),
                 });
                 rates[name] += rates[caller];
             }
@@ -266,11 +291,18 @@ impl FileSpec {
                 }
             }
         }
-        if let Some(blocking) = self.link {
+        if let Some(link) = &self.link {
             let _ = writeln!(
                 text,
-                "[[link]]\nname = \"lan\"\nrate = \"100 Mbit\"\nblocking = \"{blocking} ns\""
+                "[[link]]\nname = \"lan\"\nrate = \"{} Mbit\"\nmtu = {}",
+                link.rate, link.mtu
             );
+            if link.is_half_duplex {
+                text += "duplex = \"half\"\n";
+            }
+            if link.blocking > 0 {
+                let _ = writeln!(text, "blocking = \"{} ns\"", link.blocking);
+            }
         }
         for it in &self.operations {
             self.write(it, &mut text);

@@ -5,6 +5,7 @@ mod case_studies;
 mod comparison;
 mod files;
 mod generated;
+mod messages;
 mod real_time_io;
 mod simulation;
 mod soundness;

@@ -165,7 +165,7 @@ impl Machine<'_> {
             Some(sent) => {
                 let work = Work::Request { operation };
                 let priority = self.numbers.priorities[operation];
-                let route = (sent.link, self.node_of(caller), sent.request);
+                let route = (sent.link, Some(self.node_of(caller)), sent.request);
                 let then = Delivery::Request {
                     operation,
                     caller: waiting,
@@ -223,11 +223,12 @@ impl Machine<'_> {
                 let Some((_, calling)) = self.frames[caller].of else {
                     return;
                 };
-                match self.schedule.operations[calling].calls[call].messages {
-                    Some(sent) => {
+                let messages = self.schedule.operations[calling].calls[call].messages;
+                match messages.and_then(|sent| Some((sent.link, sent.reply?))) {
+                    Some((link, reply)) => {
                         let work = Work::Reply { operation };
                         let priority = self.numbers.priorities[operation];
-                        let route = (sent.link, self.node_of(operation), sent.reply);
+                        let route = (link, Some(self.node_of(operation)), reply);
                         self.send(job, work, priority, route, Delivery::Reply { caller });
                     }
                     None => self.make_ready(caller),

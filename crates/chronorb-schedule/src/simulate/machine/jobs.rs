@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::state::{Delivery, Event, Job, Then};
-use crate::schedule::DeclaredStep;
+use crate::schedule::{DeclaredStep, Schedule};
 use crate::simulate::work::Work;
 use crate::simulate::works::{Source, message_priority};
 
@@ -71,18 +71,12 @@ impl Machine<'_> {
                 let then = Then::Step { step: step + 1 };
                 self.request(job, *operation, then, true);
             }
-            Some(DeclaredStep::Message { link, time }) => {
-                let executed = |step: &DeclaredStep| match step {
-                    DeclaredStep::Operation { operation } => Some(*operation),
-                    DeclaredStep::Message { .. } => None,
-                };
-                let before = steps[..step].iter().rev().find_map(executed);
-                let sender = before.or_else(|| steps[step..].iter().find_map(executed));
-                let node = sender.map_or(0, |it| self.node_of(it));
+            Some(DeclaredStep::Message { link, length }) => {
+                let node = sending_node(schedule, steps, step);
                 let priority = message_priority(steps, step, &self.numbers.priorities);
                 let then = Delivery::Step { step: step + 1 };
                 let work = Work::Message { step };
-                self.send(job, work, priority, (*link, node, *time), then);
+                self.send(job, work, priority, (*link, node, *length), then);
             }
         }
     }
@@ -112,4 +106,17 @@ impl Machine<'_> {
             }
         }
     }
+}
+
+/// Returns the node of the last operation before a declared message.
+pub(super) fn sending_node(
+    schedule: &Schedule,
+    steps: &[DeclaredStep],
+    step: usize,
+) -> Option<usize> {
+    let last = steps[..step].iter().rev().find_map(|step| match step {
+        DeclaredStep::Operation { operation } => Some(*operation),
+        DeclaredStep::Message { .. } => None,
+    });
+    last.map(|it| schedule.processors[schedule.operations[it].processor].node)
 }

@@ -1,29 +1,56 @@
 //! Links: messages and their packets.
 
+use super::jobs::sending_node;
 use super::state::{Delivery, Event, Message};
 use super::{Machine, priority};
-use crate::schedule::Time;
+use crate::schedule::{DeclaredStep, MessageLength, Schedule};
 use crate::simulate::link::Packets;
 use crate::simulate::work::Work;
 use crate::task_sets::ResourceKind;
 
+/// The number of the port of a link whose nodes send in turn.
+const SHARED: usize = usize::MAX;
+
+/// Returns whether each node of a link has a port of its own.
+pub(super) fn have_ports(schedule: &Schedule) -> Vec<bool> {
+    let is_end = |link: usize, node: usize| {
+        let nodes = &schedule.links[link].nodes;
+        nodes.is_empty() || nodes.contains(&node)
+    };
+    let ends = |link| {
+        (0..schedule.nodes.len())
+            .filter(|node| is_end(link, *node))
+            .count()
+    };
+    let links = schedule.links.iter().enumerate();
+    let have = links.map(|(link, it)| !it.half_duplex && ends(link) == 2);
+    let mut have: Vec<_> = have.collect();
+    // A message that no operation of an end sends can come from each of them.
+    for it in &schedule.transactions {
+        for (step, declared) in it.steps.iter().enumerate() {
+            if let DeclaredStep::Message { link, .. } = *declared {
+                let sender = sending_node(schedule, &it.steps, step);
+                have[link] &= sender.is_some_and(|node| is_end(link, node));
+            }
+        }
+    }
+    have
+}
+
 impl Machine<'_> {
-    /// Sends a message by a link from a node; one of no time arrives at once.
+    /// Sends a message by a link from a node.
     pub(super) fn send(
         &mut self,
         job: usize,
         work: Work,
         of: u32,
-        (link, node, time): (usize, usize, Time),
+        (link, node, length): (usize, Option<usize>, MessageLength),
         then: Delivery,
     ) {
-        if time == 0 {
-            self.deliver(job, work, then);
-            return;
-        }
+        let node = node.filter(|_| self.has_ports[link]).unwrap_or(SHARED);
         let schedule = self.schedule;
         let it = &schedule.links[link];
-        let packets = Packets::new(it, time, &mut self.choices);
+        let packets = Packets::new(it, length, &mut self.choices);
         let message = self.messages.insert(Message {
             job,
             work,

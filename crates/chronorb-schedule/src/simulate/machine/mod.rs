@@ -81,6 +81,8 @@ struct Machine<'s> {
     cpus: Vec<Cpu>,
     lanes: Vec<LaneQueue>,
     locks: Vec<Lock>,
+    /// Whether each node of a link has a port of its own.
+    has_ports: Vec<bool>,
     /// By link and sending node.
     ports: BTreeMap<(usize, usize), Port>,
     changed_cpus: BTreeSet<usize>,
@@ -140,6 +142,7 @@ impl<'s> Machine<'s> {
             cpus: schedule.processors.iter().map(|_| Cpu::default()).collect(),
             lanes: lanes.collect(),
             locks,
+            has_ports: links::have_ports(schedule),
             ports: BTreeMap::new(),
             changed_cpus: BTreeSet::new(),
             changed_ports: BTreeSet::new(),
