@@ -1,5 +1,7 @@
 //! Checks of an operation's values beside each other.
 
+use chronorb_sched::Time;
+
 use crate::error::Mistakes;
 use crate::operations::RawOperation;
 use crate::pieces::lock_over_call;
@@ -74,6 +76,7 @@ pub(crate) fn check_times(
         );
         mistakes.add(&raw.span, problem);
     }
+    check_least(raw, cost, mistakes);
     let some = raw.calls.iter().any(|call| call.before.is_some());
     if some && raw.calls.iter().any(|call| call.before.is_none()) {
         let problem = format!(
@@ -89,5 +92,31 @@ pub(crate) fn check_times(
             raw.name
         );
         notes.push(note);
+    }
+}
+
+/// Refuses least times that exceed the longest ones.
+fn check_least(raw: &RawOperation, cost: Time, mistakes: &mut Mistakes<'_>) {
+    if let Some(least) = raw.least.as_ref().filter(|least| least.value > cost) {
+        let problem = format!(
+            "{}: least, {}, is above its wcet, {}",
+            raw.name,
+            readable_time(least.value),
+            readable_time(cost)
+        );
+        mistakes.add(&least.span, problem);
+    }
+    for call in &raw.calls {
+        let Some(least) = &call.least else { continue };
+        let problem = match call.before {
+            Some(before) if least.value <= before => continue,
+            Some(before) => format!(
+                "least, {}, is above before, {}",
+                readable_time(least.value),
+                readable_time(before)
+            ),
+            None => "least of a call is the least of its before, which is missing".to_owned(),
+        };
+        mistakes.add(&least.span, problem);
     }
 }

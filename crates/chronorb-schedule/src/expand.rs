@@ -452,17 +452,24 @@ impl<'a> Expansion<'a> {
         });
         let pieces = Pieces::new(it);
         let (mut last, mut left) = (before, it.cost);
+        // The execution that is sure up to the last piece, as far as pieces and the whole have it.
+        let (mut sure, mut parts, mut after) = (0, 0, it.cost);
         // A thread that gets or resumes the operation has the overhead of a dispatch.
         let mut is_resumed = true;
         for call in &it.calls {
             for _ in 0..call.count {
-                let mut more = pieces.before(call).min(left);
+                let own = pieces.before(call).min(after);
+                after -= own;
+                parts += call.least.min(own);
+                let least = pieces.sure(parts, after) - sure;
+                sure += least;
+                let mut more = own.min(left);
                 if last.is_none() && call.oneway {
                     // A thread executes before it calls.
                     more = more.max(1);
                 }
                 left -= more;
-                last = self.piece(operation, more, &mut is_resumed, last);
+                last = self.piece(operation, (more, least), &mut is_resumed, last);
                 if call.oneway {
                     self.call((operation, call), Origin::START, last);
                 } else {
@@ -478,17 +485,18 @@ impl<'a> Expansion<'a> {
         }
         // It ends after its last call, if that is also all that it does then.
         let rest = if is_resumed { left.max(1) } else { left };
-        last = self.piece(operation, rest, &mut is_resumed, last);
+        let least = pieces.sure(parts, 0) - sure;
+        last = self.piece(operation, (rest, least), &mut is_resumed, last);
         self.frames[frame].last = last.unwrap_or(0);
         self.depth -= 1;
         last
     }
 
-    /// Adds a piece of an operation.
+    /// Adds a piece of an operation, with its longest time and the least one.
     fn piece(
         &mut self,
         operation: usize,
-        cost: Time,
+        (cost, least): (Time, Time),
         is_resumed: &mut bool,
         before: Option<usize>,
     ) -> Option<usize> {
@@ -503,7 +511,7 @@ impl<'a> Expansion<'a> {
             0
         };
         let cost = cost.saturating_add(overhead);
-        let mut step = Step::new(it.processor, cost, self.priorities[operation]);
+        let mut step = Step::new(it.processor, cost, self.priorities[operation]).with_least(least);
         step.blocking = self.blocking[operation];
         step.deadline = it.deadline.filter(|_| it.period.is_none());
         self.push(step, StepWork::Execution { operation }, before)

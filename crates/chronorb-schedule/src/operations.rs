@@ -27,6 +27,7 @@ pub(crate) struct RawOperation {
     pub(crate) cost: Option<Time>,
     /// Whether a cost is given, and is a mistake.
     pub(crate) has_bad_cost: bool,
+    pub(crate) least: Option<WithSpan<Time>>,
     pub(crate) period: Option<Time>,
     pub(crate) deadline: Option<Time>,
     pub(crate) jitter: Option<Time>,
@@ -48,6 +49,7 @@ pub(crate) struct RawCall {
     pub(crate) count: u32,
     pub(crate) oneway: bool,
     pub(crate) before: Option<Time>,
+    pub(crate) least: Option<WithSpan<Time>>,
     pub(crate) link: Option<WithSpan<String>>,
     pub(crate) request: Option<WithSpan<MessageLength>>,
     pub(crate) reply: Option<WithSpan<MessageLength>>,
@@ -179,6 +181,7 @@ fn read_operation(
         lane: table.text("lane", mistakes),
         has_bad_cost: gives_cost && cost.is_none(),
         cost,
+        least: None,
         period: table.period("period", mistakes),
         deadline: table.positive_time("deadline", mistakes),
         jitter: None,
@@ -193,6 +196,7 @@ fn read_operation(
     };
     if !included {
         raw.location = Location::take(&table, mistakes);
+        raw.least = table.time_with_span("least", mistakes);
         raw.jitter = table.time("jitter", mistakes);
         let threads = table.integer("threads", 1, MAX_THREADS, mistakes);
         raw.threads = threads.and_then(|it| u32::try_from(it).ok());
@@ -323,6 +327,7 @@ fn read_call(value: &Value<'_>, mistakes: &mut Mistakes<'_>) -> Option<RawCall> 
             count: 1,
             oneway: false,
             before: None,
+            least: None,
             link: None,
             request: None,
             reply: None,
@@ -333,6 +338,7 @@ fn read_call(value: &Value<'_>, mistakes: &mut Mistakes<'_>) -> Option<RawCall> 
     let count = table.integer("count", 1, 10_000, mistakes);
     let oneway = table.flag("oneway", mistakes);
     let before = table.time("before", mistakes);
+    let least = table.time_with_span("least", mistakes);
     let link = table.text("link", mistakes);
     let request = MessageLength::take(&table, "request", mistakes);
     let reply = MessageLength::take(&table, "reply", mistakes);
@@ -342,6 +348,7 @@ fn read_call(value: &Value<'_>, mistakes: &mut Mistakes<'_>) -> Option<RawCall> 
         count: count.and_then(|it| u32::try_from(it).ok()).unwrap_or(1),
         oneway,
         before,
+        least,
         link,
         request,
         reply,

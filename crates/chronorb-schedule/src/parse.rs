@@ -470,6 +470,7 @@ impl Reader<'_> {
                 count: call.count,
                 oneway: call.oneway,
                 before: call.before,
+                least: call.least.as_ref().map_or(0, |least| least.value),
                 messages: None,
             });
             let calls = calls.collect();
@@ -480,6 +481,7 @@ impl Reader<'_> {
                 processor: processor.unwrap_or(0),
                 lane,
                 cost: raw.cost.unwrap_or(1),
+                least: raw.least.as_ref().map_or(0, |least| least.value),
                 period: raw.period,
                 deadline: raw.deadline,
                 jitter: raw.jitter.unwrap_or(0),

@@ -8,6 +8,8 @@ use crate::schedule::{Call, LockUse, Operation};
 pub(crate) struct Pieces {
     /// The execution before a call that states none.
     even: Time,
+    /// The least execution of all pieces.
+    least: Time,
 }
 
 impl Pieces {
@@ -16,7 +18,14 @@ impl Pieces {
         let pieces = calls.fold(1, u64::saturating_add);
         Self {
             even: operation.cost.div_ceil(pieces),
+            least: operation.least.min(operation.cost),
         }
+    }
+
+    /// Returns the execution that is sure at a point: the least one of the pieces before it, or
+    /// that of the whole without the longest time that is left.
+    pub(crate) fn sure(&self, before: Time, left: Time) -> Time {
+        before.max(self.least.saturating_sub(left))
     }
 
     /// Returns the execution of the caller before each of these calls, since the call before it.

@@ -176,6 +176,8 @@ pub struct Operation {
     pub lane: Option<usize>,
     /// The worst-case execution time of its own, without the overhead of the node.
     pub cost: Time,
+    /// The best-case execution time of its own; zero if it is unknown.
+    pub least: Time,
     /// The minimum time between arrivals that no operation of the schedule causes.
     pub period: Option<Time>,
     /// The deadline, from the arrival that starts its transaction.
@@ -221,6 +223,9 @@ pub struct Call {
     /// The caller's execution time before each of these calls, since the call before it. If it is
     /// left out in all calls, the execution time is divided evenly.
     pub before: Option<Time>,
+    /// The least execution time of the caller before each of these calls, of `before`; zero if it
+    /// is unknown.
+    pub least: Time,
     /// The message of the request and that of the reply, over a link.
     pub messages: Option<Messages>,
 }

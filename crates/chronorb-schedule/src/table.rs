@@ -85,6 +85,17 @@ impl<'a, 't> Table<'a, 't> {
         self.parsed(key, A_TIME, parse_time, mistakes)
     }
 
+    /// Takes a time with its place.
+    pub(crate) fn time_with_span(
+        &self,
+        key: &'static str,
+        mistakes: &mut Mistakes<'_>,
+    ) -> Option<WithSpan<Time>> {
+        let span = self.take(key)?.span();
+        let value = self.time(key, mistakes)?;
+        Some(WithSpan { value, span })
+    }
+
     /// Takes a time that is not zero.
     pub(crate) fn positive_time(
         &self,

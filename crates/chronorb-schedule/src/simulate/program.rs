@@ -24,9 +24,16 @@ pub(super) enum Point {
 struct Piece {
     start: Time,
     length: Time,
-    /// One-way calls, each with its place in the piece.
-    oneways: Vec<(Time, usize)>,
-    /// The two-way call at its end.
+    /// The parts of the piece between its calls.
+    parts: Vec<Part>,
+}
+
+/// The execution between two calls.
+#[derive(Debug)]
+struct Part {
+    longest: Time,
+    least: Time,
+    /// The call at its end.
     call: Option<usize>,
 }
 
@@ -43,6 +50,9 @@ struct SectionPlace {
 #[derive(Debug)]
 pub(super) struct Program {
     pieces: Vec<Piece>,
+    /// The longest and the least execution of all pieces.
+    cost: Time,
+    least: Time,
     overhead: Time,
     /// The locks with the time for which each is held.
     locks: Vec<(usize, Time)>,
@@ -62,6 +72,8 @@ impl Program {
             let locks = locks.map(|used| (lock_number(node, &used.lock), used.time));
             let mut program = Self {
                 pieces: Vec::new(),
+                cost: it.cost,
+                least: it.least.min(it.cost),
                 overhead: schedule.nodes[node].overhead,
                 locks: locks.collect(),
             };
@@ -75,30 +87,36 @@ impl Program {
         let calls = operation.calls.iter().map(|call| u64::from(call.count));
         let even = operation.cost.div_ceil(calls.fold(1, u64::saturating_add));
         let (mut start, mut now): (Time, Time) = (0, 0);
-        let mut oneways = Vec::new();
+        let mut parts = Vec::new();
         for (number, call) in operation.calls.iter().enumerate() {
             for _ in 0..call.count {
                 *left = left.checked_sub(1)?;
-                let before = call.before.unwrap_or(even);
-                now = now.saturating_add(before).min(operation.cost);
-                if call.oneway {
-                    oneways.push((now - start, number));
-                } else {
+                let before = call.before.unwrap_or(even).min(operation.cost - now);
+                now += before;
+                parts.push(Part {
+                    longest: before,
+                    least: call.least.min(before),
+                    call: Some(number),
+                });
+                if !call.oneway {
                     self.pieces.push(Piece {
                         start,
                         length: now - start,
-                        oneways: std::mem::take(&mut oneways),
-                        call: Some(number),
+                        parts: std::mem::take(&mut parts),
                     });
                     start = now;
                 }
             }
         }
+        parts.push(Part {
+            longest: operation.cost - now,
+            least: 0,
+            call: None,
+        });
         self.pieces.push(Piece {
             start,
             length: operation.cost - start,
-            oneways,
-            call: None,
+            parts,
         });
         Some(())
     }
@@ -110,18 +128,22 @@ impl Program {
         // The start of each piece, without its overhead, and the time that it takes.
         let mut taken = Vec::with_capacity(self.pieces.len());
         let mut now: Time = 0;
+        // The longest time of the parts that are left, and what is missing of the least one.
+        let (mut left, mut missing) = (self.cost, self.least);
         for piece in &self.pieces {
-            let time = choices.taken(piece.length);
             if piece.length > 0 {
                 now = now.saturating_add(self.overhead);
             }
-            taken.push((now, time));
-            for (place, call) in &piece.oneways {
-                let at = now + part(*place, time, piece.length);
-                points.push((at, Point::Call(*call)));
+            let start = now;
+            for part in &piece.parts {
+                left -= part.longest;
+                let least = part.least.max(missing.saturating_sub(left));
+                let time = choices.between(least, part.longest);
+                missing = missing.saturating_sub(time);
+                now = now.saturating_add(time);
+                points.extend(part.call.map(|call| (now, Point::Call(call))));
             }
-            now = now.saturating_add(time);
-            points.extend(piece.call.map(|call| (now, Point::Call(call))));
+            taken.push((start, now - start));
         }
         let place = |(piece, time): (usize, Time)| {
             let (start, all) = taken[piece];

@@ -29,8 +29,15 @@ impl Choices {
 
     /// Returns the time that an execution, or the octets that a message takes of at most `longest`.
     pub(super) fn taken(&mut self, longest: Time) -> Time {
+        self.between(0, longest)
+    }
+
+    /// Returns a time of at least `least`, and not zero unless `longest` is.
+    pub(super) fn between(&mut self, least: Time, longest: Time) -> Time {
         match &mut self.random {
-            Some(random) if !self.takes_longest && longest > 0 => random.u64(1..=longest),
+            Some(random) if !self.takes_longest && longest > 0 => {
+                random.u64(least.clamp(1, longest)..=longest)
+            }
             _ => longest,
         }
     }

@@ -3,7 +3,7 @@
 use chronorb_sched::{
     AdmissionControl, AdmissionError, Response, StepOwner, SystemSimulation, simulate_transactions,
 };
-use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError};
+use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError, SimulationRun};
 
 use crate::{millis, schedule};
 
@@ -636,4 +636,77 @@ fn further_clients_are_admitted_while_there_is_room() {
     assert_eq!(late.owner, StepOwner::Running);
     assert_eq!(sets.transactions[late.transaction].name, "Log::write");
     assert!(told.costs > 0 && told.periods.is_some(), "{told:?}");
+}
+
+/// Returns the longest response of `B::low`, which each job of a client delays that executes on
+/// another node before.
+fn response_after(least: &str) -> Option<u64> {
+    let it = schedule(&format!(
+        r#"
+        [scheduling]
+        priorities = "declared"
+        [[node]]
+        name = "a"
+        [[node]]
+        name = "b"
+        [[operation]]
+        name = "A::first"
+        node = "a"
+        wcet = "6 ms"
+        period = "100 ms"
+        priority = 3
+        [[operation]]
+        name = "A::client"
+        node = "a"
+        wcet = "10 ms"
+        {least}
+        period = "20 ms"
+        priority = 2
+        [[operation]]
+        name = "B::high"
+        node = "b"
+        wcet = "2 ms"
+        priority = 2
+        [[operation]]
+        name = "B::low"
+        node = "b"
+        wcet = "3 ms"
+        period = "100 ms"
+        priority = 1
+    "#
+    ));
+    let assignment = it.assign().expect("it is analysed");
+    let response = assignment.analysis.operations[3].response.time();
+    let numbers = assignment.numbers(&it);
+    for seed in 0..200 {
+        let outcome = it.simulate(&numbers, &SimulationRun::random(seed, 2_000_000_000));
+        let outcome = outcome.expect("it is simulated");
+        let low = &outcome.activities[2];
+        assert_eq!(low.name, "B::low");
+        assert!(Some(low.works[0].longest) <= response);
+    }
+    response.map(|time| time / 1_000_000)
+}
+
+/// The jobs of the client arrive at the other node 16 ms late, or not early either.
+#[test]
+fn best_cases_shorten_the_delay_of_others() {
+    let calls = |call: &str| format!("calls = [{{ operation = \"B::high\"{call} }}]");
+    let before = calls(", before = \"10 ms\", oneway = true");
+    assert_eq!(response_after(&before), Some(7));
+    assert_eq!(
+        response_after(&format!("least = \"10 ms\"\n{before}")),
+        Some(5)
+    );
+    // That of the part before the call, or that of the whole without what is after the call.
+    let part = calls(", before = \"10 ms\", least = \"9 ms\", oneway = true");
+    assert_eq!(response_after(&part), Some(5));
+    let early = calls(", before = \"9 ms\", oneway = true");
+    assert_eq!(response_after(&early), Some(5));
+    let late = early.replace('9', "9.5");
+    assert_eq!(response_after(&late), Some(7));
+    assert_eq!(
+        response_after(&format!("least = \"9 ms\"\n{late}")),
+        Some(5)
+    );
 }

@@ -286,3 +286,35 @@ deadline = "4 ms"
         "{errors}"
     );
 }
+
+#[test]
+fn least_times_are_at_most_the_longest_ones() {
+    let text = r#"
+[[operation]]
+name = "A::run"
+wcet = "5 ms"
+least = "5.1 ms"
+period = "100 ms"
+calls = [{ operation = "A::push", before = "1 ms", least = "1.1 ms" }]
+[[operation]]
+name = "A::push"
+wcet = "1 ms"
+least = "1 ms"
+calls = [{ operation = "A::write", least = "1 us" }]
+[[operation]]
+name = "A::write"
+wcet = "1 ms"
+"#;
+    let told = mistakes(text);
+    for problem in [
+        "line 5, column 9: A::run: least, 5.1 ms, is above its wcet, 5 ms",
+        "line 7, column 61: least, 1.1 ms, is above before, 1 ms",
+        "line 12, column 45: least of a call is the least of its before, which is missing",
+    ] {
+        assert!(told.contains(problem), "{problem}\n{told}");
+    }
+    let mended = text.replace("5.1", "4").replace("1.1", "1");
+    let it = schedule(&mended.replace(", least = \"1 us\"", ""));
+    assert_eq!(it.operations[0].least, 4_000_000);
+    assert_eq!(it.operations[0].calls[0].least, 1_000_000);
+}

@@ -54,6 +54,7 @@ struct OperationSpec {
     node: usize,
     in_lane: bool,
     cost: Time,
+    least: Time,
     period: Option<Time>,
     deadline: Option<Time>,
     jitter: Time,
@@ -67,6 +68,7 @@ struct CallSpec {
     operation: usize,
     oneway: bool,
     before: Time,
+    least: Time,
     /// The length of each message, as in the file.
     request: String,
     reply: String,
@@ -165,6 +167,7 @@ impl FileSpec {
                     && spec.nodes[node].lane.is_some()
                     && (is_server || random.bool()),
                 cost: 0,
+                least: 0,
                 period: period.map(|period| period * MILLI),
                 deadline: period
                     .filter(|_| random.bool())
@@ -195,6 +198,7 @@ impl FileSpec {
                     operation: name,
                     oneway,
                     before: 0,
+                    least: 0,
                     request: length(random),
                     reply: length(random),
                 });
@@ -207,6 +211,7 @@ impl FileSpec {
             [15..=75, 15..=75, 15..=75]
         };
         spec.choose_costs(random, &rates, &loads);
+        spec.choose_leasts(random);
         if has_locks {
             spec.choose_locks(random);
         }
@@ -230,6 +235,21 @@ impl FileSpec {
                     call.before = place - before;
                     before = place;
                 }
+            }
+        }
+    }
+
+    /// Gives executions and their parts least times, which are often the longest ones.
+    fn choose_leasts(&mut self, random: &mut Rng) {
+        let mut of = |longest: Time| match random.u8(0..4) {
+            0 => longest,
+            1 => random.u64(0..=longest),
+            _ => 0,
+        };
+        for it in &mut self.operations {
+            it.least = of(it.cost);
+            for call in &mut it.calls {
+                call.least = of(call.before);
             }
         }
     }
@@ -325,6 +345,7 @@ impl FileSpec {
             let _ = writeln!(text, "priority = {}", it.priority);
         }
         for (key, time) in [
+            ("least", Some(it.least).filter(|least| *least > 0)),
             ("period", it.period),
             ("deadline", it.deadline),
             ("jitter", Some(it.jitter).filter(|jitter| *jitter > 0)),
@@ -352,6 +373,9 @@ impl FileSpec {
             "{{ operation = \"O::o{}\", before = \"{} ns\"",
             called.name, call.before
         );
+        if call.least > 0 {
+            let _ = write!(text, ", least = \"{} ns\"", call.least);
+        }
         if call.oneway {
             text += ", oneway = true";
         }
@@ -392,10 +416,15 @@ impl FileSpec {
                 add(&|it| {
                     it.operations[number].calls.remove(call);
                 });
-                add(&|it| it.operations[number].calls[call].before = 0);
+                add(&|it| {
+                    let call = &mut it.operations[number].calls[call];
+                    (call.before, call.least) = (0, 0);
+                });
+                add(&|it| it.operations[number].calls[call].least = 0);
                 add(&|it| it.operations[number].calls[call].oneway = false);
             }
             add(&|it| it.operations[number].locks.clear());
+            add(&|it| it.operations[number].least = 0);
             add(&|it| it.operations[number].jitter = 0);
             add(&|it| it.operations[number].deadline = None);
             add(&|it| it.operations[number].in_lane = false);
