@@ -464,11 +464,11 @@ impl<'a> Expansion<'a> {
                 let least = pieces.sure(parts, after) - sure;
                 sure += least;
                 let mut more = own.min(left);
-                if last.is_none() && call.oneway {
-                    // A thread executes before it calls.
+                if is_resumed {
+                    // A thread waits for its processor also if it only calls then.
                     more = more.max(1);
                 }
-                left -= more;
+                left = left.saturating_sub(more);
                 last = self.piece(operation, (more, least), &mut is_resumed, last);
                 if call.oneway {
                     self.call((operation, call), Origin::START, last);

@@ -228,7 +228,12 @@ impl FileSpec {
             for (weight, it) in own {
                 let rate = rates[it.name].max(1);
                 it.cost = (FRAME * MILLI * load * weight / (100 * all * rate)).max(20 * MICRO);
-                let mut places: Vec<_> = it.calls.iter().map(|_| random.u64(0..=it.cost)).collect();
+                // Some calls have no execution before them.
+                let place = |_| match random.u8(0..6) {
+                    0 => 0,
+                    _ => random.u64(0..=it.cost),
+                };
+                let mut places: Vec<_> = it.calls.iter().map(place).collect();
                 places.sort_unstable();
                 let mut before = 0;
                 for (call, place) in it.calls.iter_mut().zip(places) {

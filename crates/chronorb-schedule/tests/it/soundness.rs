@@ -424,3 +424,47 @@ fn an_operation_that_ends_with_a_call_ends_after_it() {
         Response::Bounded(4_000_001)
     );
 }
+
+/// A thread that calls before it executes anything waits for its processor, too.
+#[test]
+fn a_call_without_execution_before_it_waits_for_the_processor() {
+    let it = schedule(
+        r#"
+        [scheduling]
+        priorities = "declared"
+        [[node]]
+        name = "a"
+        [[node]]
+        name = "b"
+        [[operation]]
+        name = "A::urgent"
+        node = "a"
+        wcet = "5 ms"
+        period = "100 ms"
+        priority = 2
+        [[operation]]
+        name = "A::caller"
+        node = "a"
+        wcet = "1 ms"
+        period = "100 ms"
+        priority = 1
+        calls = [
+            { operation = "B::first", before = "0 ms" },
+            { operation = "B::second", before = "0 ms" },
+        ]
+        [[operation]]
+        name = "B::first"
+        node = "b"
+        wcet = "1 ms"
+        priority = 2
+        [[operation]]
+        name = "B::second"
+        node = "b"
+        wcet = "1 ms"
+        priority = 1
+    "#,
+    );
+    let assignment = it.assign().expect("it is analysed");
+    assert!(takes_at_least(&assignment, &it, "B::first", 6_000_000));
+    assert!(takes_at_least(&assignment, &it, "B::second", 7_000_000));
+}
