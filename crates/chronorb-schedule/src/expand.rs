@@ -253,6 +253,20 @@ impl Schedule {
         Ok(blocking)
     }
 
+    /// Returns the blocking of an operation by its own value and by locks, of which it has the
+    /// blocking. By inheritance each can delay a job, and so can work outside of the file.
+    fn with_own_blocking(&self, operation: usize, by_locks: Time) -> Time {
+        let it = &self.operations[operation];
+        match (it.blocking, self.rules.locks) {
+            (0, _) => by_locks,
+            (own, LockProtocol::Ceiling) => by_locks.max(own),
+            (own, LockProtocol::Inheritance) => {
+                let outside = self.processors[it.processor].blocking;
+                by_locks.max(outside).saturating_add(own)
+            }
+        }
+    }
+
     /// Refuses operations that call themselves, directly or by others.
     fn refuse_cycles(&self) -> Result<(), ScheduleError> {
         #[derive(Clone, Copy, PartialEq)]
@@ -512,7 +526,9 @@ impl<'a> Expansion<'a> {
         };
         let cost = cost.saturating_add(overhead);
         let mut step = Step::new(it.processor, cost, self.priorities[operation]).with_least(least);
-        step.blocking = self.blocking[operation];
+        step.blocking = self
+            .schedule
+            .with_own_blocking(operation, self.blocking[operation]);
         step.deadline = it.deadline.filter(|_| it.period.is_none());
         self.push(step, StepWork::Execution { operation }, before)
     }

@@ -31,6 +31,7 @@ pub(crate) struct RawOperation {
     pub(crate) period: Option<Time>,
     pub(crate) deadline: Option<Time>,
     pub(crate) jitter: Option<Time>,
+    pub(crate) blocking: Option<Time>,
     pub(crate) threads: Option<u32>,
     pub(crate) criticality: Option<u8>,
     pub(crate) importance: Option<u8>,
@@ -185,6 +186,7 @@ fn read_operation(
         period: table.period("period", mistakes),
         deadline: table.positive_time("deadline", mistakes),
         jitter: None,
+        blocking: None,
         threads: None,
         criticality: None,
         importance: None,
@@ -198,6 +200,7 @@ fn read_operation(
         raw.location = Location::take(&table, mistakes);
         raw.least = table.time_with_span("least", mistakes);
         raw.jitter = table.time("jitter", mistakes);
+        raw.blocking = table.time("blocking", mistakes);
         let threads = table.integer("threads", 1, MAX_THREADS, mistakes);
         raw.threads = threads.and_then(|it| u32::try_from(it).ok());
         raw.criticality = rank(&table, "criticality", mistakes);

@@ -485,6 +485,7 @@ impl Reader<'_> {
                 period: raw.period,
                 deadline: raw.deadline,
                 jitter: raw.jitter.unwrap_or(0),
+                blocking: raw.blocking.unwrap_or(0),
                 threads: raw.threads.unwrap_or(1),
                 criticality: raw.criticality.unwrap_or(0),
                 importance: raw.importance.unwrap_or(0),

@@ -184,6 +184,8 @@ pub struct Operation {
     pub deadline: Option<Time>,
     /// The maximum delay of its release; zero without a period.
     pub jitter: Time,
+    /// The longest time for which less urgent work delays it that takes no lock of the file.
+    pub blocking: Time,
     /// The threads that execute it in turn, with a period and calls that it waits for.
     pub threads: u32,
     /// The criticality, from 0 to 4 (very high).

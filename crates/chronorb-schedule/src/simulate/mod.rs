@@ -28,6 +28,9 @@
 //!   section that fits into no piece is held over calls. A holder inherits the priority of waiting
 //!   frames. With ceilings it has at least the greatest priority of the operations that take the
 //!   lock, and above all lanes if they are on several processors.
+//! * **Blocking of an operation.** Less urgent work of the file that is executed when such an
+//!   operation becomes ready, and holds no lock, goes on for at most its `blocking`, and that of
+//!   all operations with a priority between.
 //! * **Jitter.** The first arrival of an activity, and each request to a called operation with a
 //!   jitter, is released late by at most the jitter. Jobs are released in their order.
 //! * **Work outside of the file** occupies each processor once, for its `blocking`. It interrupts

@@ -9,6 +9,8 @@ const MAX_POINTS: usize = 1 << 20;
 /// A point of a frame, which it reaches by executing.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Point {
+    /// The end of the time for which it goes on before more urgent work.
+    Yield,
     /// The release of its lock.
     Release,
     /// A call, by the index in its operation.
@@ -244,10 +246,11 @@ impl Program {
 impl Point {
     const fn rank(self) -> u8 {
         match self {
-            Self::Release => 0,
-            Self::Call(_) => 1,
-            Self::Take(_) => 2,
-            Self::End => 3,
+            Self::Yield => 0,
+            Self::Release => 1,
+            Self::Call(_) => 2,
+            Self::Take(_) => 3,
+            Self::End => 4,
         }
     }
 }

@@ -710,3 +710,42 @@ fn best_cases_shorten_the_delay_of_others() {
         Some(5)
     );
 }
+
+/// Work outside of the file and locks delay a job one after the other by inheritance, and one of
+/// them by ceilings.
+#[test]
+fn the_blocking_of_an_operation_adds_to_that_of_locks() {
+    let high = |protocol: &str, processor: &str, lock: &str| {
+        let it = schedule(&format!(
+            r#"
+            [scheduling]
+            locks = "{protocol}"
+            [[processor]]
+            name = "p"
+            cpu = 0
+            {processor}
+            [[operation]]
+            name = "A::high"
+            wcet = "1 ms"
+            blocking = "2 ms"
+            period = "50 ms"
+            {lock}
+            [[operation]]
+            name = "A::low"
+            wcet = "5 ms"
+            period = "100 ms"
+            {lock}
+        "#
+        ));
+        let task_sets = it.to_task_sets(&[2, 1]).expect("it is expanded");
+        task_sets.analyse(&it).expect("it is analysed").operations[0].response
+    };
+    let lock = "locks = { m = \"1 ms\" }";
+    let outside = "blocking = \"4 ms\"";
+    assert_eq!(high("inheritance", "", ""), millis(3));
+    assert_eq!(high("inheritance", "", lock), millis(4));
+    assert_eq!(high("inheritance", outside, ""), millis(7));
+    assert_eq!(high("inheritance", outside, lock), millis(8));
+    assert_eq!(high("ceiling", "", lock), millis(3));
+    assert_eq!(high("ceiling", outside, lock), millis(5));
+}

@@ -58,6 +58,8 @@ struct OperationSpec {
     period: Option<Time>,
     deadline: Option<Time>,
     jitter: Time,
+    /// Blocking of its own.
+    blocking: Time,
     priority: u32,
     locks: Vec<(usize, Time)>,
     calls: Vec<CallSpec>,
@@ -175,6 +177,11 @@ impl FileSpec {
                 jitter: match period {
                     Some(period) if random.u8(0..4) == 0 => random.u64(1..=period) * MILLI / 10,
                     _ => 0,
+                },
+                blocking: if parts.locks && random.u8(0..3) == 0 {
+                    random.u64(1..=500) * MICRO
+                } else {
+                    0
                 },
                 priority: if is_server { 10 } else { random.u32(1..=20) },
                 locks: Vec::new(),
@@ -354,6 +361,7 @@ impl FileSpec {
             ("period", it.period),
             ("deadline", it.deadline),
             ("jitter", Some(it.jitter).filter(|jitter| *jitter > 0)),
+            ("blocking", Some(it.blocking).filter(|time| *time > 0)),
         ] {
             if let Some(time) = time {
                 let _ = writeln!(text, "{key} = \"{time} ns\"");
@@ -431,6 +439,7 @@ impl FileSpec {
             add(&|it| it.operations[number].locks.clear());
             add(&|it| it.operations[number].least = 0);
             add(&|it| it.operations[number].jitter = 0);
+            add(&|it| it.operations[number].blocking = 0);
             add(&|it| it.operations[number].deadline = None);
             add(&|it| it.operations[number].in_lane = false);
         }

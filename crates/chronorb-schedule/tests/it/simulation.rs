@@ -470,3 +470,56 @@ fn unfinished_jobs_are_counted() {
     assert_eq!(longest(&it, &outcome, "A::inner"), 300 * MILLI);
     assert_eq!((outcome.counted(), outcome.missed()), (3, 12));
 }
+
+/// Less urgent work goes on for the blocking of what becomes ready, if all operations between have
+/// that, too.
+#[test]
+fn less_urgent_work_goes_on_for_the_blocking_of_an_operation() {
+    let file = |high: &str, middle: &str| {
+        schedule(&format!(
+            r#"
+            [scheduling]
+            priorities = "declared"
+            [[operation]]
+            name = "A::low"
+            wcet = "10 ms"
+            period = "100 ms"
+            priority = 1
+            [[operation]]
+            name = "A::middle"
+            wcet = "1 ms"
+            {middle}
+            period = "100 ms"
+            priority = 2
+            [[operation]]
+            name = "A::high"
+            wcet = "1 ms"
+            {high}
+            period = "100 ms"
+            priority = 3
+        "#
+        ))
+    };
+    let responses = |high: &str, middle: &str| {
+        let it = file(high, middle);
+        let analysis = it.assign().expect("it is analysed").analysis;
+        let run = SimulationRun {
+            first: vec![0, 5 * MILLI, 4 * MILLI],
+            ..SimulationRun::synchronous(&it, 100 * MILLI)
+        };
+        let outcome = simulated(&it, &run);
+        let names = ["A::low", "A::middle", "A::high"];
+        let simulated = names.map(|name| longest(&it, &outcome, name) / MILLI);
+        let analysed = analysis.operations.iter();
+        let analysed = analysed.map(|it| it.response.time().map(|time| time / MILLI));
+        (
+            simulated,
+            analysed.collect::<Option<Vec<_>>>().expect("bounds"),
+        )
+    };
+    assert_eq!(responses("", ""), ([12, 1, 1], vec![12, 2, 1]));
+    let high = "blocking = \"3 ms\"";
+    assert_eq!(responses(high, ""), ([12, 1, 1], vec![12, 2, 4]));
+    let middle = "blocking = \"2 ms\"";
+    assert_eq!(responses(high, middle), ([12, 3, 3], vec![12, 4, 4]));
+}

@@ -104,6 +104,42 @@ impl Machine<'_> {
         it.urgency.turn = turn;
         self.cpus[it.cpu].insert(frame, it.urgency);
         self.changed_cpus.insert(it.cpu);
+        self.block(frame);
+    }
+
+    /// Lets less urgent work that is executed go on before a frame that has become ready, for the
+    /// blocking that its operation and all those between have.
+    fn block(&mut self, frame: usize) {
+        let it = &self.frames[frame];
+        let (cpu, base) = (it.cpu, it.base);
+        let own = it.of.map_or(0, |(_, operation)| {
+            self.schedule.operations[operation].blocking
+        });
+        let Some(running) = self.cpus[cpu].running.filter(|_| own > 0) else {
+            return;
+        };
+        self.count_execution(cpu);
+        let it = &self.frames[running];
+        // Work that holds a lock, or blocks another frame, has its own bound.
+        if it.of.is_none() || it.holds.is_some() || it.urgency.priority != it.base {
+            return;
+        }
+        let operations = self.schedule.operations.iter();
+        let delayed = operations
+            .zip(&self.numbers.priorities)
+            .filter(|(other, level)| {
+                let level = priority(**level);
+                other.processor == cpu && it.base < level && level <= base
+            });
+        let most = delayed.map(|(other, _)| other.blocking).min().unwrap_or(0);
+        let most = self.choices.taken(most);
+        let it = &mut self.frames[running];
+        let (next, _) = it.points[it.next];
+        let end = next.min(it.done.saturating_add(most));
+        if end > it.done {
+            it.points.insert(it.next, (end, Point::Yield));
+            self.move_to(running, base + 1);
+        }
     }
 
     /// Takes a frame from its processor.
@@ -130,6 +166,10 @@ impl Machine<'_> {
             it.next += 1;
             match point {
                 Point::Release => self.release_lock(frame),
+                Point::Yield => {
+                    self.set_priority(frame);
+                    return;
+                }
                 Point::Call(call) => {
                     if self.call(frame, call) {
                         return;
