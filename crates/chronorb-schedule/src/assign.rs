@@ -1,13 +1,13 @@
 //! The assignment of priorities, bands and lanes.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chronorb_sched::{Preemption, assign_by_local_deadlines, assign_optimal};
 
 use crate::analysis::{Analysis, SettledSets, of_schedule};
 use crate::error::ScheduleError;
-use crate::schedule::{PriorityRule, Schedule};
+use crate::schedule::{LaneRule, PriorityRule, Schedule};
 use crate::task_sets::{StepWork, TaskSets};
 
 /// Priorities, bands and lanes of a schedule, with their analysis.
@@ -55,6 +55,31 @@ impl Assignment {
     pub fn band_ranks(&self) -> Vec<u32> {
         self.bands.iter().map(|band| rank(*band)).collect()
     }
+
+    /// Returns the number of levels of all processors, each of which could have its own lane. With
+    /// fewer [`lanes`](Self::lanes), some levels share one.
+    pub fn levels(&self, schedule: &Schedule) -> usize {
+        let operations = schedule.operations.iter().zip(&self.ranks);
+        let levels: BTreeSet<_> = operations.map(|(it, rank)| (it.processor, rank)).collect();
+        levels.len()
+    }
+
+    /// Returns the analysis with a lane for each level; `None` if each has its own.
+    ///
+    /// # Errors
+    /// As for [`Schedule::to_task_sets`].
+    ///
+    /// # Panics
+    /// If the assignment is of another schedule.
+    pub fn with_own_lanes(&self, schedule: &Schedule) -> Result<Option<Analysis>, ScheduleError> {
+        if self.levels(schedule) <= self.lanes.len() {
+            return Ok(None);
+        }
+        schedule
+            .to_task_sets(&self.ranks)?
+            .analyse(schedule)
+            .map(Some)
+    }
 }
 
 impl Schedule {
@@ -84,7 +109,7 @@ impl Schedule {
     }
 
     /// Assigns priorities by the rule of the schedule, divides them into the fewest bands with
-    /// which all deadlines are met, and makes the lanes.
+    /// which all deadlines are met, unless each level is to have its own lane, and makes the lanes.
     ///
     /// If a deadline is missed even with a band for each level, the result has those bands.
     ///
@@ -97,10 +122,9 @@ impl Schedule {
         levels.dedup();
         let index = |rank: u32| levels.partition_point(|level| *level < rank);
         let own: Vec<_> = ranks.iter().map(|rank| index(*rank)).collect();
-        let bands = if self.rules.priorities == PriorityRule::Declared {
-            own
-        } else {
-            self.bands(own, levels.len())?
+        let bands = match (self.rules.priorities, self.rules.lanes) {
+            (PriorityRule::Declared, _) | (_, LaneRule::Own) => own,
+            (_, LaneRule::Fewest) => self.bands(own, levels.len())?,
         };
         let (bands, priorities) = self.numbered(&bands, &ranks);
         let band_ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();

@@ -80,9 +80,9 @@ pub use lock::{
 };
 pub use parse::MAX_TEXT;
 pub use schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
-    LockUse, MessageLength, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule,
-    Time,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, LaneRule, Link,
+    LockProtocol, LockUse, MessageLength, Messages, Node, Operation, PriorityRule, Processor,
+    Rules, Schedule, Time,
 };
 pub use sensitivity::FACTOR_UNIT;
 pub use sessions::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};

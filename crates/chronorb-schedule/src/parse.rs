@@ -11,8 +11,9 @@ use crate::checks;
 use crate::error::{FileError, Mistakes, ScheduleErrors};
 use crate::operations::{RawOperation, merge, read_operations};
 use crate::schedule::{
-    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, Link, LockProtocol,
-    MessageLength, Messages, Node, Operation, PriorityRule, Processor, Rules, Schedule,
+    Call, DeclaredStep, DeclaredTransaction, Interface, Lane, LaneOrder, LaneRule, Link,
+    LockProtocol, MessageLength, Messages, Node, Operation, PriorityRule, Processor, Rules,
+    Schedule,
 };
 use crate::table::{Table, Value, WithSpan, text, unknown};
 use crate::values::{Location, MAX_PRIORITY, MAX_THREADS, corba_priority};
@@ -70,6 +71,7 @@ impl Schedule {
                 rules: Rules {
                     priorities: PriorityRule::DeadlineMonotonic,
                     locks: LockProtocol::Inheritance,
+                    lanes: LaneRule::Fewest,
                     least: 1,
                     greatest: GREATEST_USUAL,
                 },
@@ -215,6 +217,9 @@ impl Reader<'_> {
         let rule = rule.map(|number| all[number]);
         if let Some(1) = table.word("locks", &["inheritance", "ceiling"], mistakes) {
             rules.locks = LockProtocol::Ceiling;
+        }
+        if let Some(1) = table.word("lanes", &["fewest", "own"], mistakes) {
+            rules.lanes = LaneRule::Own;
         }
         let least = table.integer("least", 1, MAX_PRIORITY, mistakes);
         let greatest = table.integer("greatest", 1, MAX_PRIORITY, mistakes);

@@ -36,10 +36,21 @@ pub struct Rules {
     pub priorities: PriorityRule,
     /// The protocol of locks.
     pub locks: LockProtocol,
+    /// The division of levels into lanes.
+    pub lanes: LaneRule,
     /// The least CORBA priority that is handed out, from 1 on.
     pub least: i16,
     /// The greatest CORBA priority that is handed out.
     pub greatest: i16,
+}
+
+/// The rule by which levels get their lanes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LaneRule {
+    /// Levels share lanes as long as all deadlines are met. The default.
+    Fewest,
+    /// Each level has a lane of its own.
+    Own,
 }
 
 /// The rule by which operations get their priorities.

@@ -5,7 +5,7 @@ use chronorb_sched::{
 };
 use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError, SimulationRun};
 
-use crate::{millis, schedule};
+use crate::{millis, mistakes, schedule};
 
 /// The four rates of avionics, without lanes.
 const RATES: &str = r#"
@@ -748,4 +748,37 @@ fn the_blocking_of_an_operation_adds_to_that_of_locks() {
     assert_eq!(high("inheritance", outside, lock), millis(8));
     assert_eq!(high("ceiling", "", lock), millis(3));
     assert_eq!(high("ceiling", outside, lock), millis(5));
+}
+
+#[test]
+fn levels_share_the_fewest_lanes_or_have_their_own() {
+    let file = |lanes: &str| {
+        let mut text = format!("[scheduling]\n{lanes}\n");
+        for (name, wcet, period) in [("a", 3, 7), ("b", 3, 12), ("c", 5, 20)] {
+            text += &format!(
+                "[[operation]]\nname = \"A::{name}\"\nwcet = \"{wcet} ms\"\n\
+                 period = \"{period} ms\"\n"
+            );
+        }
+        schedule(&text)
+    };
+    let responses = |analysis: &Analysis| {
+        let responses = analysis.operations.iter().map(|it| it.response);
+        responses.collect::<Vec<_>>()
+    };
+    for lanes in ["", "lanes = \"fewest\""] {
+        let it = file(lanes);
+        let assignment = it.assign().expect("it is analysed");
+        assert_eq!((assignment.levels(&it), assignment.lanes.len()), (3, 2));
+        assert_eq!(responses(&assignment.analysis), [6, 6, 20].map(millis));
+        let own = assignment.with_own_lanes(&it).expect("it is analysed");
+        let own = own.expect("two levels share a lane");
+        assert_eq!(responses(&own), [3, 6, 20].map(millis));
+    }
+    let it = file("lanes = \"own\"");
+    let assignment = it.assign().expect("it is analysed");
+    assert_eq!((assignment.levels(&it), assignment.lanes.len()), (3, 3));
+    assert_eq!(responses(&assignment.analysis), [3, 6, 20].map(millis));
+    assert_eq!(assignment.with_own_lanes(&it), Ok(None));
+    assert!(mistakes("[scheduling]\nlanes = \"some\"").contains("lanes has to be"));
 }
