@@ -14,10 +14,10 @@ use crate::task_sets::{StepWork, TaskSets};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Assignment {
-    /// The level of each operation from 1 on, as the rule orders them; a greater one is more
-    /// urgent. Operations of one lane have one level.
+    /// The level of each operation from 1 on, as the rule orders them, and then of each transaction
+    /// of messages only; a greater one is more urgent. Operations of one lane have one level.
     pub ranks: Vec<u32>,
-    /// The band of each operation, from 0 on; operations of a band share a priority.
+    /// The band of each of these, from 0 on; those of a band share a priority.
     pub bands: Vec<usize>,
     /// The CORBA priority of each band.
     pub priorities: Vec<i16>,
@@ -83,8 +83,8 @@ impl Assignment {
 }
 
 impl Schedule {
-    /// Returns the level of each operation by the rule of the schedule; a greater one is more
-    /// urgent. Operations of a declared lane have one level.
+    /// Returns the level of each operation by the rule of the schedule, and then of each transaction
+    /// of messages only; a greater one is more urgent. Operations of a declared lane have one level.
     ///
     /// # Errors
     /// As for [`to_task_sets`](Self::to_task_sets).
@@ -95,9 +95,13 @@ impl Schedule {
                 let priority = of_lane.or(it.priority).unwrap_or(0);
                 u32::try_from(priority).unwrap_or(0) + 1
             };
-            return Ok(self.operations.iter().map(priority).collect());
+            let of_messages = self.message_transactions();
+            let of_messages =
+                of_messages.map(|it| u32::try_from(it.priority.unwrap_or(0)).unwrap_or(0) + 1);
+            let of_operations = self.operations.iter().map(priority);
+            return Ok(of_operations.chain(of_messages).collect());
         }
-        let sets = self.to_task_sets(&vec![1; self.operations.len()])?;
+        let sets = self.to_task_sets(&vec![1; self.priority_count()])?;
         let ranks = self.ranks_by_time(&sets);
         match self.rules.priorities {
             PriorityRule::Optimal => self.optimal_ranks(&sets, ranks),
@@ -190,8 +194,8 @@ impl Schedule {
                 }
             }
         }
-        // Each unit is a declared lane, or an operation without one.
-        let mut units: BTreeMap<(bool, usize), (u128, u8, &str)> = BTreeMap::new();
+        // Each unit is a declared lane, an operation without one, or a transaction of messages.
+        let mut units: BTreeMap<(u8, usize), (u128, u8, &str)> = BTreeMap::new();
         for (number, it) in self.operations.iter().enumerate() {
             let name = it.lane.map_or(&it.name, |lane| &self.lanes[lane].name);
             let unit = units
@@ -200,6 +204,13 @@ impl Schedule {
             unit.0 = unit.0.min(keys[number]);
             unit.1 = unit.1.max(it.importance);
         }
+        let declared = sets.transactions.len() - self.transactions.len();
+        let of_messages = self.transactions.iter().enumerate();
+        let of_messages = of_messages.filter(|(_, it)| it.has_only_messages());
+        for (next, (number, it)) in of_messages.enumerate() {
+            let unit = self.unit(self.operations.len() + next);
+            units.insert(unit, (key(declared + number, 0), 0, &it.name));
+        }
         let mut order: Vec<_> = units.into_iter().collect();
         order.sort_by_key(|(unit, (time, importance, name))| {
             (Reverse(*time), *importance, Reverse(*name), *unit)
@@ -207,15 +218,17 @@ impl Schedule {
         let rank_of: BTreeMap<_, _> = (order.iter().enumerate())
             .map(|(position, (unit, _))| (*unit, rank(position)))
             .collect();
-        (0..self.operations.len())
+        (0..self.priority_count())
             .map(|it| rank_of[&self.unit(it)])
             .collect()
     }
 
-    fn unit(&self, operation: usize) -> (bool, usize) {
-        match self.operations[operation].lane {
-            Some(lane) => (true, lane),
-            None => (false, operation),
+    /// Returns the unit of an operation, or of a transaction of messages after the operations.
+    fn unit(&self, number: usize) -> (u8, usize) {
+        match self.operations.get(number).map(|it| it.lane) {
+            Some(None) => (0, number),
+            Some(Some(lane)) => (1, lane),
+            None => (2, number),
         }
     }
 

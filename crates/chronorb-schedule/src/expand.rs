@@ -14,8 +14,9 @@ use crate::schedule::{Call, DeclaredStep, LaneOrder, MessageLength, Schedule};
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 
 impl Schedule {
-    /// Returns the task sets of the schedule with a priority for each operation; a greater one is
-    /// more urgent. Messages have the priority of the operation that they call.
+    /// Returns the task sets of the schedule with a priority for each operation, and then for each
+    /// transaction of messages only; a greater one is more urgent. Other messages have the priority
+    /// of the operation that they call.
     ///
     /// An operation that makes calls has a step before and after each of them. After a one-way call
     /// the rest of the caller and the called operation both follow the same step, so they can delay
@@ -34,12 +35,12 @@ impl Schedule {
     /// than 20,000 steps.
     ///
     /// # Panics
-    /// If `priorities` has not one value for each operation.
+    /// If `priorities` has not [`priority_count`](Self::priority_count) values.
     pub fn to_task_sets(&self, priorities: &[u32]) -> Result<TaskSets, ScheduleError> {
         assert_eq!(
             priorities.len(),
-            self.operations.len(),
-            "one priority for each operation"
+            self.priority_count(),
+            "one priority for each operation and transaction of messages"
         );
         self.refuse_cycles()?;
         let blocking = self.blocking(priorities)?;
@@ -60,7 +61,10 @@ impl Schedule {
             expansion.give_frames(transactions.len(), &mut frames);
             transactions.push(expansion.finish(&operation.name, times, &is_ordered, false)?);
         }
+        let mut of_messages = priorities[self.operations.len()..].iter();
         for declared in &self.transactions {
+            let own = declared.has_only_messages();
+            let own = own.then(|| of_messages.next().copied()).flatten();
             let mut expansion = Expansion::new(self, priorities, &blocking, &links, &mut left);
             let mut before = None;
             for (position, step) in declared.steps.iter().enumerate() {
@@ -74,7 +78,8 @@ impl Schedule {
                         expansion.operation(*operation, origin, before)
                     }
                     DeclaredStep::Message { link, length } => {
-                        let priority = message_priority(&declared.steps, position, priorities);
+                        let called = || message_priority(&declared.steps, position, priorities);
+                        let priority = own.unwrap_or_else(called);
                         let sender = self.sender(&declared.steps, position);
                         let route = (*link, sender);
                         expansion.message(route, *length, priority, StepWork::Message, before)

@@ -634,6 +634,7 @@ impl Reader<'_> {
             let period = table.period("period", mistakes);
             let deadline = table.positive_time("deadline", mistakes);
             let jitter = table.time("jitter", mistakes).unwrap_or(0);
+            let priority = table.integer("priority", 0, MAX_PRIORITY, mistakes);
             if period.is_none() && table.take("period").is_none() {
                 mistakes.add(&span, "period is missing");
             }
@@ -652,13 +653,23 @@ impl Reader<'_> {
                 self.mistakes.add(&name.span, problem);
             }
             if is_new(&mut names, "transaction", &name, &mut self.mistakes) {
-                self.schedule.transactions.push(DeclaredTransaction {
+                let transaction = DeclaredTransaction {
                     name: name.value,
                     period,
                     deadline: deadline.unwrap_or(period),
                     jitter,
+                    priority: priority.map(corba_priority),
                     steps: steps.into_iter().flatten().collect(),
-                });
+                };
+                if priority.is_some() && !transaction.has_only_messages() {
+                    let problem = format!(
+                        "{}: priority is for a transaction of messages only: others have the \
+                         priorities of their operations",
+                        transaction.name
+                    );
+                    self.mistakes.add(&span, problem);
+                }
+                self.schedule.transactions.push(transaction);
             }
         }
     }
@@ -693,8 +704,20 @@ impl Reader<'_> {
             let of_lane = operation.lane.and_then(|lane| lanes[lane].priority);
             operation.priority.or(of_lane)
         };
-        let missing = schedule.operations.iter().find(|it| declared(it).is_none());
-        let some = schedule.operations.iter().any(|it| declared(it).is_some());
+        let operations = schedule.operations.iter();
+        let operations = operations.map(|it| (&it.name, declared(it), true));
+        let of_messages = schedule.message_transactions();
+        let of_messages = of_messages.map(|it| (&it.name, it.priority, false));
+        let all: Vec<_> = operations.chain(of_messages).collect();
+        let missing = all.iter().find(|(_, priority, _)| priority.is_none());
+        let missing = missing.map(|(name, _, is_operation)| {
+            if *is_operation {
+                format!("priorities are declared, and neither {name} nor its lane has one")
+            } else {
+                format!("priorities are declared, and the messages of {name} have none")
+            }
+        });
+        let some = all.iter().any(|(_, priority, _)| priority.is_some());
         let (rule, span) = match rule {
             Some(rule) => rule,
             None if missing.is_none() && some => (PriorityRule::Declared, 0..0),
@@ -702,13 +725,7 @@ impl Reader<'_> {
         };
         schedule.rules.priorities = rule;
         match (rule, missing) {
-            (PriorityRule::Declared, Some(operation)) => {
-                let problem = format!(
-                    "priorities are declared, and neither {} nor its lane has one",
-                    operation.name
-                );
-                self.mistakes.add(&span, problem);
-            }
+            (PriorityRule::Declared, Some(problem)) => self.mistakes.add(&span, problem),
             (PriorityRule::Declared, None) => {}
             (_, _) if some => schedule.notes.push(
                 "declared priorities have no effect: priorities = \"declared\" uses them"

@@ -276,6 +276,8 @@ pub struct DeclaredTransaction {
     pub deadline: Time,
     /// The maximum delay of its first release.
     pub jitter: Time,
+    /// The declared CORBA priority of its messages, if it has no other steps.
+    pub priority: Option<i16>,
     /// The steps in their order.
     pub steps: Vec<DeclaredStep>,
 }
@@ -298,7 +300,27 @@ pub enum DeclaredStep {
     },
 }
 
+impl DeclaredTransaction {
+    /// Whether it executes nothing, so that its messages have a priority of their own.
+    pub fn has_only_messages(&self) -> bool {
+        let is_message = |step: &DeclaredStep| matches!(step, DeclaredStep::Message { .. });
+        self.steps.iter().all(is_message)
+    }
+}
+
 impl Schedule {
+    /// Returns the transactions of messages only, which have priorities of their own.
+    pub fn message_transactions(&self) -> impl Iterator<Item = &DeclaredTransaction> {
+        let all = self.transactions.iter();
+        all.filter(|it| it.has_only_messages())
+    }
+
+    /// Returns the number of priorities of an assignment: one for each operation, and then one for
+    /// each transaction of messages only.
+    pub fn priority_count(&self) -> usize {
+        self.operations.len() + self.message_transactions().count()
+    }
+
     /// Returns the index of an operation by its name in the schedule.
     pub fn operation(&self, name: &str) -> Option<usize> {
         self.operations.iter().position(|it| it.name == name)

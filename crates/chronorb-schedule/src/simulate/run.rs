@@ -9,7 +9,8 @@ use crate::task_sets::ResourceKind;
 /// The numbers of an assignment that a simulation uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Numbers {
-    /// The priority of each operation; a greater one is more urgent.
+    /// The priority of each operation, and then of each transaction of messages only; a greater one
+    /// is more urgent.
     pub priorities: Vec<u32>,
     /// The index of the lane that serves each operation.
     pub lane_of: Vec<usize>,

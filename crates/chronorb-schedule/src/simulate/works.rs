@@ -82,7 +82,10 @@ pub(super) fn activities(schedule: &Schedule, numbers: &Numbers, order: &[usize]
         activity.add_operation(schedule, numbers, order, number);
         all.push(activity);
     }
+    let mut of_messages = numbers.priorities[schedule.operations.len()..].iter();
     for (number, it) in schedule.transactions.iter().enumerate() {
+        let own = it.has_only_messages();
+        let own = own.then(|| of_messages.next().copied()).flatten();
         let mut activity = Activity::new(
             it.name.clone(),
             Source::Transaction(number),
@@ -94,7 +97,8 @@ pub(super) fn activities(schedule: &Schedule, numbers: &Numbers, order: &[usize]
                     activity.add_operation(schedule, numbers, order, operation);
                 }
                 DeclaredStep::Message { link, .. } => {
-                    let priority = message_priority(&it.steps, step, &numbers.priorities);
+                    let called = || message_priority(&it.steps, step, &numbers.priorities);
+                    let priority = own.unwrap_or_else(called);
                     let work = Work::Message { step };
                     activity.add(work, ResourceKind::Link(link), priority, None, 1);
                 }
@@ -107,7 +111,7 @@ pub(super) fn activities(schedule: &Schedule, numbers: &Numbers, order: &[usize]
 
 /// Returns the priority of a declared message: that of the operation after it, or else of the last
 /// one before it.
-pub(super) fn message_priority(steps: &[DeclaredStep], step: usize, priorities: &[u32]) -> u32 {
+fn message_priority(steps: &[DeclaredStep], step: usize, priorities: &[u32]) -> u32 {
     let executed = |step: &DeclaredStep| match step {
         DeclaredStep::Operation { operation } => Some(priorities[*operation]),
         DeclaredStep::Message { .. } => None,

@@ -3,7 +3,9 @@
 use chronorb_sched::{
     AdmissionControl, AdmissionError, Response, StepOwner, SystemSimulation, simulate_transactions,
 };
-use chronorb_schedule::{FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError, SimulationRun};
+use chronorb_schedule::{
+    Analysis, FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError, SimulationRun,
+};
 
 use crate::{millis, mistakes, schedule};
 
@@ -781,4 +783,67 @@ fn levels_share_the_fewest_lanes_or_have_their_own() {
     assert_eq!(responses(&assignment.analysis), [3, 6, 20].map(millis));
     assert_eq!(assignment.with_own_lanes(&it), Ok(None));
     assert!(mistakes("[scheduling]\nlanes = \"some\"").contains("lanes has to be"));
+}
+
+/// Of two transactions of messages the one with the shorter deadline is the more urgent one. With
+/// one priority for both, each could wait for several of the other.
+#[test]
+fn transactions_of_messages_have_priorities() {
+    let file = |rules: &str, slow: &str| {
+        schedule(&format!(
+            r#"
+            [scheduling]
+            {rules}
+            [[link]]
+            name = "can"
+            [[transaction]]
+            name = "slow"
+            period = "100 ms"
+            {slow}
+            steps = {{ link = "can", message = "3 ms" }}
+            [[transaction]]
+            name = "fast"
+            period = "10 ms"
+            steps = {{ link = "can", message = "2 ms" }}
+        "#
+        ))
+    };
+    let it = file("lanes = \"own\"", "");
+    let assignment = it.assign().expect("it is analysed");
+    assert_eq!(assignment.ranks, [1, 2]);
+    assert!(assignment.priorities[0] < assignment.priorities[1]);
+    let responses = assignment.analysis.transactions.iter();
+    let responses: Vec<_> = responses.map(|it| it.response).collect();
+    assert_eq!(responses, [5, 5].map(millis));
+    // Classes of the lock file have the priorities, too.
+    let lock = assignment.lock_file(&it);
+    let classes: Vec<_> = lock.classes.iter().map(|it| it.priority).collect();
+    assert_eq!(
+        classes,
+        [assignment.priorities[1], assignment.priorities[0]]
+    );
+    let numbers = assignment.numbers(&it);
+    let run = SimulationRun::synchronous(&it, 1_000_000_000);
+    let outcome = it.simulate(&numbers, &run).expect("it is simulated");
+    let priorities = outcome.activities.iter().map(|it| it.works[0].priority);
+    assert_eq!(priorities.collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(outcome.activities[0].works[0].longest, 5_000_000);
+
+    let declared = "priorities = \"declared\"";
+    let text = |it: &str| format!("[scheduling]\n{declared}\n[[link]]\nname = \"can\"\n{it}");
+    let messages = "[[transaction]]\nname = \"t\"\nperiod = \"1 s\"\n\
+                    steps = { link = \"can\", message = \"1 ms\" }\n";
+    let told = mistakes(&text(messages));
+    assert!(told.contains("the messages of t have none"), "{told}");
+    let operation = "priority = 1\n[[operation]]\nname = \"A::a\"\nwcet = \"1 ms\"\npriority = 2\n";
+    let told = mistakes(&text(
+        &(messages
+            .replace("steps = ", "steps = [\"A::a\", ")
+            .replace(" }\n", " }]\n")
+            + operation),
+    ));
+    assert!(
+        told.contains("t: priority is for a transaction of messages only"),
+        "{told}"
+    );
 }

@@ -91,6 +91,7 @@ fn can_bus() {
         frames,
         before_space.map(|micros| Some((micros + 12) * 1_000))
     );
+    assert!(it.operations.is_empty(), "frames need no receivers");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Machine;
 use super::state::{Delivery, Event, Job, Then};
 use crate::schedule::{DeclaredStep, Schedule};
 use crate::simulate::work::Work;
-use crate::simulate::works::{Source, message_priority};
+use crate::simulate::works::Source;
 
 impl Machine<'_> {
     pub(super) fn arrive(&mut self, activity: usize) {
@@ -73,9 +73,10 @@ impl Machine<'_> {
             }
             Some(DeclaredStep::Message { link, length }) => {
                 let node = sending_node(schedule, steps, step);
-                let priority = message_priority(steps, step, &self.numbers.priorities);
                 let then = Delivery::Step { step: step + 1 };
                 let work = Work::Message { step };
+                let activity = &self.activities[self.jobs[job].activity];
+                let priority = activity.works[activity.index[&work]].priority;
                 self.send(job, work, priority, (*link, node, *length), then);
             }
         }

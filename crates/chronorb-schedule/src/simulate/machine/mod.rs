@@ -102,8 +102,8 @@ impl<'s> Machine<'s> {
         let count = schedule.operations.len();
         assert_eq!(
             numbers.priorities.len(),
-            count,
-            "one priority for each operation"
+            schedule.priority_count(),
+            "one priority for each operation and transaction of messages"
         );
         assert_eq!(numbers.lane_of.len(), count, "one lane for each operation");
         assert_eq!(
