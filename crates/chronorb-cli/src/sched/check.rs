@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use chronorb_report::{check_writable, write_page};
-use chronorb_schedule::{Assignment, Schedule};
-use clap::Args;
+use chronorb_schedule::{Analysis, Assignment, Schedule};
+use clap::{Args, value_parser};
 
 use super::links::LinkVerdict;
 use super::progress::with_progress;
 use super::reason::{Late, LateMessage, Remedies};
+use super::simulate::Examples;
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::{page, text};
 
@@ -16,6 +17,12 @@ use super::{page, text};
 pub(crate) struct CheckArguments {
     /// The schedule, a file of TOML.
     file: PathBuf,
+
+    /// The number of simulated runs, whose longest responses are shown beside the analysed ones. The
+    /// first one is from a synchronous start, the others are random.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = value_parser!(u64).range(0..=100_000))]
+    runs: u64,
 
     /// Print one JSON object instead of the table.
     #[arg(long)]
@@ -36,6 +43,10 @@ pub(super) struct Verdict {
     pub(super) late: Vec<Late>,
     /// The late messages of transactions whose operations are on time.
     pub(super) late_messages: Vec<LateMessage>,
+    /// The analysis with a lane for each level, if some share one.
+    pub(super) own_lanes: Option<Analysis>,
+    /// The longest responses of a simulation.
+    pub(super) examples: Examples,
     /// Changes with which it would fit; none if nothing is late.
     pub(super) remedies: Remedies,
     /// The admission of the messages by real-time I/O.
@@ -56,7 +67,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), SchedCommandError> {
     }
     let schedule = read(&arguments.file)?;
     let assignment = assign(&arguments.file, &schedule)?;
-    let verdict = verdict(&arguments.file, &schedule, &assignment)?;
+    let verdict = verdict(&arguments.file, &schedule, &assignment, arguments.runs)?;
     if let Some(report) = &arguments.report {
         let name = arguments.file.display().to_string();
         let page = page::of_verdict(&name, &schedule, &assignment, &verdict);
@@ -75,7 +86,7 @@ pub(super) fn require_fit(
     if assignment.analysis.feasible && LinkVerdict::of(schedule, assignment).fits() {
         return Ok(());
     }
-    let verdict = verdict(file, schedule, assignment)?;
+    let verdict = verdict(file, schedule, assignment, 1)?;
     tell(schedule, assignment, &verdict, json)
 }
 
@@ -113,11 +124,12 @@ fn tell(
     Err(SchedCommandError::Unfit(problems.join(", ")))
 }
 
-/// Computes the room of a schedule, and what would make it fit.
+/// Computes the room of a schedule, examples of its responses, and what would make it fit.
 pub(super) fn verdict(
     file: &Path,
     schedule: &Schedule,
     assignment: &Assignment,
+    runs: u64,
 ) -> Result<Verdict, SchedCommandError> {
     let ranks = assignment.band_ranks();
     let results = assignment.analysis.operations.iter().enumerate();
@@ -129,6 +141,8 @@ pub(super) fn verdict(
         Ok((factor, schedule.bottleneck(&ranks, factor)?))
     });
     let (factor, bottleneck) = found.map_err(|error| analysis(file, error))?;
+    let own_lanes = assignment.with_own_lanes(schedule);
+    let own_lanes = own_lanes.map_err(|error| analysis(file, error))?;
     let remedies = if assignment.analysis.feasible {
         Remedies::default()
     } else {
@@ -139,6 +153,8 @@ pub(super) fn verdict(
         bottleneck,
         late,
         late_messages: LateMessage::all(schedule, assignment),
+        own_lanes,
+        examples: Examples::of(schedule, assignment, runs),
         remedies,
         links: LinkVerdict::of(schedule, assignment),
     })
@@ -148,6 +164,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   chronorb sched check mission.toml
   chronorb sched check mission.toml --report mission.html
+  chronorb sched check mission.toml --runs 1000
   chronorb sched check mission.toml --json | jq '.late[] | [.operation, .reason, .fits]'
 
 A schedule:

@@ -8,8 +8,8 @@ use chronorb_schedule::{
 
 use super::check::Verdict;
 use super::reason::late_text;
-use super::simulate::{activities, resource_name, synchronous};
-use super::text::{factor, remedies, response};
+use super::simulate::{activities, analysed, bound_word, resource_name, synchronous};
+use super::text::{BOUNDS, Line, factor, lanes, remedies, response};
 use super::words::{percent, work_name};
 
 /// Returns the page of an analysis.
@@ -55,14 +55,16 @@ pub(super) fn of_verdict(
         .chain(messages)
         .chain(refused)
         .chain(remedies)
-        .chain(bounds.map(str::to_owned));
+        .chain(bounds.map(str::to_owned))
+        .chain([BOUNDS.replace('\n', " ")])
+        .chain(lanes(schedule, assignment, verdict));
     let page = Document::new(format!("Schedule {file}"))
         .lead(lead)
         .caveats(caveats)
         .part(
             "Responses and deadlines",
             [responses(schedule, assignment)],
-            [operations(schedule, assignment)],
+            [operations(schedule, assignment, verdict)],
         )
         .part(
             "Utilisation and breakdown",
@@ -89,6 +91,7 @@ pub(super) fn of_run(
     schedule: &Schedule,
     outcome: &SimulationOutcome,
     window: Time,
+    compared: Option<&Assignment>,
 ) -> Document {
     let works = outcome.activities.iter().flat_map(|it| &it.works);
     let met: u64 = works.map(|it| it.met).sum();
@@ -100,53 +103,62 @@ pub(super) fn of_run(
             outcome.missed(),
         ))
         .part("Slices of execution", gantt(schedule, outcome, window), [])
-        .part("Longest responses", [], [simulated(schedule, outcome)])
+        .part(
+            "Longest responses",
+            [],
+            [simulated(schedule, outcome, compared)],
+        )
+        .caveats(compared.map(|_| BOUNDS.replace('\n', " ")))
         .notes(schedule.notes.iter().cloned())
         .commands(format!("chronorb sched simulate {file} --report FILE"))
 }
 
-fn operations(schedule: &Schedule, assignment: &Assignment) -> Table {
-    let columns = [
-        "lane",
-        "priority",
-        "wcet",
-        "response",
-        "deadline",
-        "of the deadline",
-    ];
-    let lines = assignment.lanes.iter().flat_map(|lane| {
-        lane.operations.iter().map(|number| {
-            let operation = &schedule.operations[*number];
-            let result = &assignment.analysis.operations[*number];
-            let part = result.response.time().map_or_else(
-                || "-".to_owned(),
-                |time| {
-                    let deadline = u128::from(result.deadline.max(1));
-                    percent((u128::from(time) * BILLION).div_ceil(deadline))
-                },
-            );
-            let cells = vec![
-                lane.name.clone(),
-                assignment.priority(*number).to_string(),
-                readable_time(operation.cost),
-                response(result.response),
-                readable_time(result.deadline),
-                part,
-            ];
-            (operation.name.clone(), cells)
-        })
+fn operations(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> Table {
+    let mut columns = vec!["lane", "priority", "wcet", "simulated", "response", "bound"];
+    if verdict.own_lanes.is_some() {
+        columns.push("in a lane of its own");
+    }
+    columns.extend(["deadline", "of the deadline"]);
+    let lines = Line::all(schedule, assignment, verdict).into_iter();
+    let lines = lines.map(|line| {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let part = line.response.time().map(|time| {
+            let deadline = u128::from(line.deadline.max(1));
+            percent((u128::from(time) * BILLION).div_ceil(deadline))
+        });
+        let bound = line.bound().map(str::to_owned);
+        let mut cells = vec![
+            or_none(line.lane),
+            line.priority.to_string(),
+            readable_time(line.cost),
+            or_none(line.simulated.map(readable_time)),
+            response(line.response),
+            or_none(bound),
+        ];
+        cells.extend(line.in_own_lane.map(response));
+        cells.extend([readable_time(line.deadline), or_none(part)]);
+        (line.name, cells)
     });
     Table::new("operation", columns, lines)
 }
 
-fn simulated(schedule: &Schedule, outcome: &SimulationOutcome) -> Table {
-    let lines = outcome.activities.iter().flat_map(|activity| {
-        activity.works.iter().map(|it| {
+fn simulated(
+    schedule: &Schedule,
+    outcome: &SimulationOutcome,
+    compared: Option<&Assignment>,
+) -> Table {
+    let lines = outcome.activities.iter().enumerate();
+    let lines = lines.flat_map(|(number, activity)| {
+        activity.works.iter().map(move |it| {
+            let bound = compared.and_then(|assignment| analysed(assignment, number, it.work));
+            let word = bound.and_then(|bound| bound_word(bound, Some(it.longest)));
             let cells = vec![
                 resource_name(schedule, it.resource).to_owned(),
                 it.met.to_string(),
                 it.missed.to_string(),
                 readable_time(it.longest),
+                bound.map_or_else(|| "-".to_owned(), response),
+                word.unwrap_or("-").to_owned(),
                 readable_time(it.deadline),
             ];
             (work_name(schedule, activity, it.work), cells)
@@ -154,7 +166,15 @@ fn simulated(schedule: &Schedule, outcome: &SimulationOutcome) -> Table {
     });
     Table::new(
         "step",
-        ["resource", "met", "missed", "response", "deadline"],
+        [
+            "resource",
+            "met",
+            "missed",
+            "simulated",
+            "analysed",
+            "bound",
+            "deadline",
+        ],
         lines,
     )
 }

@@ -83,7 +83,8 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), SchedCommandError
     let compares = arguments.discipline == Order::Priority;
     if let Some(report) = &arguments.report {
         let name = arguments.file.display().to_string();
-        let page = page::of_run(&name, &schedule, &outcome, window);
+        let compared = compares.then_some(&assignment);
+        let page = page::of_run(&name, &schedule, &outcome, window, compared);
         write_page(&page.html(), report)?;
     }
     if arguments.json {
@@ -181,6 +182,106 @@ impl Problem {
         }
     }
 }
+
+/// The longest responses of simulated runs by priority, beside the analysis.
+#[derive(Debug, Default)]
+pub(super) struct Examples {
+    pub(super) runs: u64,
+    pub(super) window: Time,
+    /// None if no run was asked for, or would be too long.
+    outcome: Option<SimulationOutcome>,
+}
+
+impl Examples {
+    /// Simulates runs, the first one from a synchronous start.
+    pub(super) fn of(schedule: &Schedule, assignment: &Assignment, runs: u64) -> Self {
+        let Some(window) = short_window(schedule, assignment, runs) else {
+            return Self::default();
+        };
+        let numbers = assignment.numbers(schedule);
+        with_progress("simulating", runs, |done| {
+            let mut all: Option<SimulationOutcome> = None;
+            for number in 0..runs {
+                let run = match number {
+                    0 => SimulationRun::synchronous(schedule, window),
+                    _ => SimulationRun::random(1_u64.wrapping_add(number), window),
+                };
+                let Ok(outcome) = schedule.simulate(&numbers, &run) else {
+                    break;
+                };
+                done.fetch_add(1, Ordering::Relaxed);
+                match &mut all {
+                    None => all = Some(outcome),
+                    Some(all) => all.add(&outcome),
+                }
+            }
+            Self {
+                runs,
+                window,
+                outcome: all,
+            }
+        })
+    }
+
+    /// Whether there are any.
+    pub(super) const fn is_some(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// Returns the longest simulated response of an operation, in the transaction of its result.
+    pub(super) fn operation(&self, assignment: &Assignment, operation: usize) -> Option<Time> {
+        let transaction = assignment.analysis.operations[operation].transaction;
+        self.longest(transaction, Work::Execution { operation })
+    }
+
+    /// Returns the longest simulated response of a work of a transaction.
+    pub(super) fn longest(&self, transaction: usize, work: Work) -> Option<Time> {
+        let activity = self.outcome.as_ref()?.activities.get(transaction)?;
+        let mut works = activity.works.iter();
+        works.find(|it| it.work == work).map(|it| it.longest)
+    }
+}
+
+/// Returns the word for an analysed response beside a simulated one. It is exact if a job takes that
+/// long, and sufficient if it is perhaps too long. `None` without a bound.
+pub(super) fn bound_word(analysed: Response, simulated: Option<Time>) -> Option<&'static str> {
+    let analysed = analysed.time()?;
+    Some(match simulated {
+        Some(simulated) if simulated == analysed => "exact",
+        Some(simulated) if simulated > analysed => "exceeded",
+        _ => "sufficient",
+    })
+}
+
+/// Returns the usual window, or a shorter one if it has many steps. `None` if each has too many.
+fn short_window(schedule: &Schedule, assignment: &Assignment, runs: u64) -> Option<Time> {
+    if runs == 0 {
+        return None;
+    }
+    let steps = |window: Time| {
+        let transactions = assignment.task_sets.transactions.iter();
+        let each = transactions.map(|it| {
+            let jobs = u128::from(window / it.transaction.period) + 1;
+            jobs * it.works.len() as u128
+        });
+        each.sum::<u128>()
+    };
+    let first_arrival = if runs > 1 {
+        activities(schedule).map(|(period, _)| period).max()
+    } else {
+        None
+    };
+    let least = longest_deadline(schedule).saturating_add(first_arrival.unwrap_or(0));
+    let usual = usual_window(schedule, runs);
+    let all = steps(usual).max(1);
+    let fitting = u128::from(usual) * MOST_STEPS / all;
+    let fitting = Time::try_from(fitting).unwrap_or(Time::MAX);
+    let window = usual.min(fitting.max(least));
+    (steps(window) <= 4 * MOST_STEPS).then_some(window)
+}
+
+/// The steps of a run that `check` makes, as far as the longest deadline lets it.
+const MOST_STEPS: u128 = 200_000;
 
 /// Simulates by priority, from a synchronous start.
 pub(super) fn synchronous(
@@ -303,8 +404,8 @@ fn usual_window(schedule: &Schedule, runs: u64) -> Time {
     multiple.unwrap_or(most).max(least)
 }
 
-/// Returns the analysed response of a work: the longest one of its steps.
-fn analysed(assignment: &Assignment, activity: usize, work: Work) -> Option<Response> {
+/// Returns the analysed response of a work of an activity: the longest one of its steps.
+pub(super) fn analysed(assignment: &Assignment, activity: usize, work: Work) -> Option<Response> {
     let named = &assignment.task_sets.transactions[activity];
     let messages = named.works.iter().filter(|it| **it == StepWork::Message);
     let is_single = messages.count() == 1;
@@ -341,6 +442,7 @@ fn table(
         "MISSED",
         "SIMULATED",
         "ANALYSED",
+        "BOUND",
         "DEADLINE",
     ];
     let mut rows = vec![titles.map(str::to_owned)];
@@ -359,6 +461,7 @@ fn table(
                 it.missed.to_string(),
                 readable_time(it.longest),
                 analysed.map_or_else(|| "-".to_owned(), text::response),
+                bound(it.longest, analysed).unwrap_or("-").to_owned(),
                 readable_time(it.deadline),
             ]);
         }
@@ -369,6 +472,10 @@ fn table(
         readable_time(window),
         outcome.counted()
     );
+    if compares {
+        text += "\n";
+        text += text::BOUNDS;
+    }
     text += &notes;
     if outcome.missed() == 0 && outcome.counted() > 0 {
         text += "\nfits: no job misses its deadline";
@@ -395,6 +502,7 @@ fn object(
                 "missed": it.missed,
                 "simulated_ns": it.longest,
                 "analysed_ns": analysed.and_then(Response::time),
+                "bound": bound(it.longest, analysed),
                 "deadline_ns": it.deadline,
             })
         });
@@ -414,6 +522,10 @@ fn object(
         "exceeds_analysis": exceeds && assignment.analysis.feasible,
         "transactions": transactions,
     })
+}
+
+fn bound(simulated: Time, analysed: Option<Response>) -> Option<&'static str> {
+    analysed.and_then(|analysed| bound_word(analysed, Some(simulated)))
 }
 
 fn is_above(simulated: Time, analysed: Option<Response>) -> bool {

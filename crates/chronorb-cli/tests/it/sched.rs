@@ -63,6 +63,143 @@ fn check_tells_the_slack_of_each_operation() {
     assert_eq!(report["operations"].as_array().map(Vec::len), Some(8));
 }
 
+/// A set of Burns and Wellings, of which two operations share a lane.
+const BURNS: &str = r#"
+    [[operation]]
+    name = "A::a"
+    wcet = "3 ms"
+    period = "7 ms"
+    [[operation]]
+    name = "A::b"
+    wcet = "3 ms"
+    period = "12 ms"
+    [[operation]]
+    name = "A::c"
+    wcet = "5 ms"
+    period = "20 ms"
+"#;
+
+#[test]
+fn check_shows_simulated_responses_and_those_in_own_lanes() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("burns.toml");
+    fs::write(&file, BURNS).expect("there is room");
+    let page = folder.path().join("page.html");
+    let page_name = page.to_str().expect("it is text");
+    let text = stdout(&sched("check", &file, &["--report", page_name])).to_owned();
+    let shared = "3 levels in 2 lanes, the fewest with which all deadlines are met";
+    assert!(text.contains(shared), "{text}");
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let words = line.expect("it is there").split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let titles = "SIMULATED RESPONSE BOUND IN OWN LANE DEADLINE SLACK";
+    assert!(line("OPERATION").ends_with(titles), "{text}");
+    assert!(
+        line("A::a").ends_with("4 ms 6 ms sufficient 3 ms 7 ms 1 ms"),
+        "{text}"
+    );
+    assert!(
+        line("A::c").ends_with("20 ms 20 ms exact 20 ms 20 ms 0 ns"),
+        "{text}"
+    );
+    let page = fs::read_to_string(page).expect("it was written");
+    for part in [shared, "in a lane of its own", "simulated", "sufficient"] {
+        assert!(page.contains(part), "{part}");
+    }
+
+    let figures = |arguments: &[&str], key: &str| {
+        let report = json(&sched("check", &file, &[&["--json"], arguments].concat()));
+        let operations = report["operations"].as_array().expect("an array");
+        let each = operations.iter().map(|it| it[key].clone());
+        Value::from(each.collect::<Vec<_>>())
+    };
+    let own = serde_json::json!([3_000_000, 6_000_000, 20_000_000]);
+    assert_eq!(figures(&[], "own_lane_response_ns"), own);
+    assert_eq!(figures(&[], "simulated_ns")[2], 20_000_000);
+    assert_eq!(figures(&[], "bound")[2], "exact");
+    // Random runs find that both of a lane wait for each other, and without runs nothing is exact.
+    let many = figures(&["--runs", "200"], "simulated_ns");
+    assert!(many[0].as_u64() > Some(4_000_000), "{many}");
+    assert!(many[0].as_u64() <= Some(6_000_000), "{many}");
+    assert_eq!(figures(&["--runs", "0"], "simulated_ns")[2], Value::Null);
+    assert_eq!(figures(&["--runs", "0"], "bound")[2], "sufficient");
+    let text = stdout(&sched("check", &file, &["--runs", "0"])).to_owned();
+    assert!(!text.contains("SIMULATED"), "{text}");
+
+    let own_lanes = format!("[scheduling]\nlanes = \"own\"\n{BURNS}");
+    fs::write(&file, own_lanes).expect("there is room");
+    assert_eq!(figures(&[], "response_ns"), own);
+    assert_eq!(figures(&[], "simulated_ns"), own);
+    assert_eq!(figures(&[], "own_lane_response_ns")[0], Value::Null);
+    let text = stdout(&sched("check", &file, &[])).to_owned();
+    assert!(
+        !text.contains("IN OWN LANE") && !text.contains("levels in"),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_and_simulate_have_the_same_bounds() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("burns.toml");
+    fs::write(&file, BURNS).expect("there is room");
+    let checked = json(&sched("check", &file, &["--json"]));
+    let simulated = json(&sched("simulate", &file, &["--json"]));
+    for number in 0..3 {
+        let operation = &checked["operations"][number];
+        let step = &simulated["transactions"][number]["steps"][0];
+        assert_eq!(operation["response_ns"], step["analysed_ns"]);
+        assert_eq!(operation["simulated_ns"], step["simulated_ns"]);
+        assert_eq!(operation["bound"], step["bound"]);
+    }
+    let text = stdout(&sched("simulate", &file, &[])).to_owned();
+    assert!(
+        text.contains("SIMULATED  ANALYSED       BOUND  DEADLINE"),
+        "{text}"
+    );
+    assert!(text.contains("it is sufficient"), "{text}");
+}
+
+#[test]
+fn check_shows_transactions_of_messages_only() {
+    let folder = TempDir::new().expect("there is room");
+    let file = folder.path().join("can.toml");
+    let text = r#"
+        [scheduling]
+        priorities = "declared"
+        [[link]]
+        name = "can"
+        [[transaction]]
+        name = "fast"
+        priority = 2
+        period = "10 ms"
+        steps = { link = "can", message = "540 us" }
+        [[transaction]]
+        name = "slow"
+        priority = 1
+        period = "14 ms"
+        steps = { link = "can", message = "340 us" }
+    "#;
+    fs::write(&file, text).expect("there is room");
+    let checked = sched("check", &file, &[]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+    let text = stdout(&checked);
+    for name in ["fast", "slow"] {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let words: Vec<_> = line.expect("it is there").split_whitespace().collect();
+        assert_eq!(words[1..3], ["can", "-"], "{text}");
+        assert!(words.windows(2).any(|it| it == ["880", "us"]), "{text}");
+    }
+    let report = json(&sched("check", &file, &["--json"]));
+    assert_eq!(report["messages"][0]["name"], "fast");
+    assert_eq!(report["messages"][0]["priority"], 2);
+    assert_eq!(report["messages"][0]["response_ns"], 880_000);
+    assert_eq!(report["messages"][1]["priority"], 1);
+    assert_eq!(report["messages"][1]["bound"], "exact");
+}
+
 #[test]
 fn check_tells_what_would_fit() {
     let schedules = Schedules::new();

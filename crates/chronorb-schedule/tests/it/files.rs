@@ -308,8 +308,8 @@ wcet = "1 ms"
     let told = mistakes(text);
     for problem in [
         "line 5, column 9: A::run: least, 5.1 ms, is above its wcet, 5 ms",
-        "line 7, column 61: least, 1.1 ms, is above before, 1 ms",
-        "line 12, column 45: least of a call is the least of its before, which is missing",
+        "line 7, column 60: least, 1.1 ms, is above before, 1 ms",
+        "line 12, column 44: least of a call is the least of its before, which is missing",
     ] {
         assert!(told.contains(problem), "{problem}\n{told}");
     }
