@@ -24,6 +24,15 @@ pub enum AnalysisError {
         /// The index of the task.
         task: usize,
     },
+    /// A transaction with a step that suspends itself, where its blocking would change with others.
+    #[error(
+        "transaction {task}: a step waits for a lock of several processors, and how long that can \
+         be changes with each session"
+    )]
+    Suspends {
+        /// The index of the transaction.
+        task: usize,
+    },
     /// A task, transaction, resource or lock that does not exist.
     #[error("{what} {index} does not exist")]
     NoSuchIndex {

@@ -22,6 +22,14 @@
 //! all such transactions of one priority and blocking whose period is at least w, and is computed
 //! once. A bound [along its path](path) is none for them: it counts at least as much of others.
 //!
+//! # Suspended steps
+//! A step that suspends itself waits in its blocking, whose parts can be anywhere in its response.
+//! Others execute meanwhile, so its work can come together at the end of its response. A step that
+//! it delays therefore counts each of its jobs that has not ended: with offset O and response R, its
+//! jitter is R − O. That holds from any moment on, so also from the start of a busy period of work
+//! that does not suspend itself. A response of a suspended step holds for one job at a time: it is
+//! unbounded above the period, as several threads could execute its jobs in another order.
+//!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The
 //! analysis continues until all responses are stable. A response that has no bound, or for which
@@ -211,6 +219,8 @@ struct Analysis<'a> {
     /// The transaction and the step of each task.
     owners: Vec<Vec<(usize, usize)>>,
     states: Vec<Vec<StepState>>,
+    /// Whether some step of each resource suspends itself.
+    has_suspended: Vec<bool>,
     rounds: u64,
     /// The changes of the last round; `None` before the first one.
     fresh: Option<Changes>,
@@ -280,6 +290,7 @@ impl<'a> Analysis<'a> {
             tasks: vec![Vec::new(); resources.len()],
             owners: vec![Vec::new(); resources.len()],
             states: Vec::with_capacity(transactions.len()),
+            has_suspended: vec![false; resources.len()],
             rounds: 0,
             fresh: None,
             granted: StepGrant::ALL,
@@ -334,6 +345,7 @@ impl<'a> Analysis<'a> {
                 family: (0, 0),
                 ends: Cell::default(),
             });
+            self.has_suspended[step.resource] |= step.suspends;
             self.tasks[step.resource].push(task);
             self.owners[step.resource].push((index, number));
         }
@@ -505,9 +517,14 @@ impl<'a> Analysis<'a> {
         }
         let (resource, number) = state.position;
         let task = &self.tasks[resource][number];
+        if task.blocking == Time::MAX {
+            return Ok(Response::Unbounded);
+        }
+        let own = &self.transactions[transaction].steps[step];
         let is_alone = self.states[transaction].len() == 1
+            && !own.suspends
             && self.resources[resource].preemption == Preemption::Preemptive
-            && self.transactions[transaction].steps[step].order.is_none()
+            && own.order.is_none()
             && task.jitter == 0;
         let level = (resource, task.priority, task.blocking);
         // An unbounded response is unbounded for the whole level.
@@ -547,7 +564,10 @@ impl<'a> Analysis<'a> {
         }
         let preemption = self.resources[resource].preemption;
         let limit = limit.saturating_sub(state.offset);
-        let plain = response_up_to(tasks, number, preemption, limit, budget)?;
+        let Some(tasks) = self.deferred(state) else {
+            return Ok(Response::Unbounded);
+        };
+        let plain = response_up_to(&tasks, number, preemption, limit, budget)?;
         let Response::Bounded(mut time) = plain else {
             return Ok(Response::Unbounded);
         };
@@ -558,33 +578,61 @@ impl<'a> Analysis<'a> {
             time = self.along_paths((transaction, step), time, budget)?;
         }
         // A bound that takes too many steps is none; the other one holds.
-        if let Ok(Some(ordered)) = budget.part(8, |part| self.in_order(state, part)) {
+        if let Ok(Some(ordered)) = budget.part(8, |part| self.in_order(state, &tasks, part)) {
             time = time.min(ordered);
         }
         let since_arrival = time.checked_add(state.offset);
         let since_arrival = since_arrival.ok_or(AnalysisError::TooLarge)?;
+        let own = &self.transactions[transaction];
+        if own.steps[step].suspends && since_arrival > own.period {
+            return Ok(Response::Unbounded);
+        }
         Ok(Response::Bounded(since_arrival))
+    }
+
+    /// Returns the tasks of the resource of a step, with the jitter by which the work of those that
+    /// suspend themselves can be deferred. `None` if that of one that delays the step has no bound.
+    fn deferred(&self, state: &StepState) -> Option<Cow<'_, [Task]>> {
+        let (resource, number) = state.position;
+        let mut tasks = Cow::Borrowed(&self.tasks[resource][..]);
+        if !self.has_suspended[resource] {
+            return Some(tasks);
+        }
+        let priority = tasks[number].priority;
+        for (other, (transaction, step)) in self.owners[resource].iter().enumerate() {
+            let suspends = self.transactions[*transaction].steps[*step].suspends;
+            if other == number || !suspends || tasks[other].priority < priority {
+                continue;
+            }
+            let it = &self.states[*transaction][*step];
+            let deferred = it.response.time()?.saturating_sub(it.offset);
+            let task = &mut tasks.to_mut()[other];
+            task.jitter = task.jitter.max(deferred);
+        }
+        Some(tasks)
     }
 
     /// Returns the response of a step without its offset in a level that is served in an order.
     fn in_order(
         &self,
         state: &StepState,
+        tasks: &[Task],
         budget: &mut Steps,
     ) -> Result<Option<Time>, AnalysisError> {
         let (resource, number) = state.position;
         if self.resources[resource].preemption == Preemption::NonPreemptive {
             return Ok(None);
         }
-        let priority = self.tasks[resource][number].priority;
+        let priority = tasks[number].priority;
         let (mut level, mut above) = (Vec::new(), Vec::new());
         let (mut position, mut blocking) = (0, 0);
-        let all = self.tasks[resource].iter().zip(&self.owners[resource]);
+        let all = tasks.iter().zip(&self.owners[resource]);
         for (index, (task, (transaction, step))) in all.enumerate() {
             if task.priority > priority {
                 above.push(task.load());
             } else if task.priority == priority {
-                let order = self.transactions[*transaction].steps[*step].order;
+                let it = &self.transactions[*transaction].steps[*step];
+                let order = it.order.filter(|_| !it.suspends);
                 let offset = self.states[*transaction][*step].offset;
                 let Some(since_offset) = order.and_then(|order| order.checked_sub(offset)) else {
                     return Ok(None);
@@ -622,8 +670,9 @@ impl<'a> Analysis<'a> {
             let state = &mut states[*number];
             state.changed = state.response != *response;
             state.response = *response;
-            goes_on |= self.own == OwnSteps::LeftOut && state.changed;
             let (offset, position, wait) = (state.offset, state.position, state.wait);
+            let is_counted = self.own == OwnSteps::LeftOut || self.has_suspended[position.0];
+            goes_on |= is_counted && state.changed;
             let priority = self.tasks[position.0][position.1].priority;
             if state.changed {
                 fresh.note(*transaction, (position.0, priority));

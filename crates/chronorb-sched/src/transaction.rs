@@ -32,7 +32,7 @@ pub struct Step {
     pub cost: Time,
     /// The priority on the resource; a greater one is more urgent.
     pub priority: u32,
-    /// The blocking by locks, or by messages outside of the model.
+    /// The blocking by locks, or by messages outside of the model; [`Time::MAX`] if it has no bound.
     pub blocking: Time,
     /// The step of the same transaction after whose end it begins, which precedes it in the list.
     /// `None` for the one just before it. Several steps can have one predecessor, as after a
@@ -51,6 +51,8 @@ pub struct Step {
     /// The parts in which a resource without preemption does the step; `None` for one part. A
     /// resource with preemption leaves them out.
     pub parts: Option<Parts>,
+    /// Whether the step can suspend itself; for [`Step::suspending`].
+    pub suspends: bool,
 }
 
 impl Step {
@@ -67,6 +69,7 @@ impl Step {
             order: None,
             wait: 0,
             parts: None,
+            suspends: false,
         }
     }
 
@@ -145,6 +148,18 @@ impl Step {
     #[must_use]
     pub const fn ordered_by(mut self, time: Time) -> Self {
         self.order = Some(time);
+        self
+    }
+
+    /// Lets the step suspend itself while it executes, as to wait for a lock that a thread on another
+    /// processor holds. Its [`blocking`](Self::blocking) contains the longest time of all that it
+    /// waits, and that of less urgent work in and after each wait.
+    ///
+    /// Less urgent steps count that its execution can be deferred to the end of its response. A
+    /// response above the period is unbounded.
+    #[must_use]
+    pub const fn suspending(mut self) -> Self {
+        self.suspends = true;
         self
     }
 

@@ -7,6 +7,7 @@ use chronorb_sched::{
 
 use crate::error::ScheduleError;
 use crate::schedule::Schedule;
+use crate::shared_locks::MOST_TERMS;
 use crate::task_sets::TaskSets;
 use crate::threads::ThreadShortage;
 
@@ -111,7 +112,11 @@ impl TaskSets {
         let mut sets = self.clone();
         let mut waits = vec![0; sets.frames.len()];
         let mut shortages: Vec<ThreadShortage> = Vec::new();
+        let mut terms = MOST_TERMS;
+        sets.set_blocking(self, &[], false, &mut terms)
+            .map_err(of_schedule)?;
         for round in 0.. {
+            let is_last = round >= MOST_ROUNDS;
             let transactions = sets.analysed_transactions();
             let result = analyse(&sets.analysed_resources(), &transactions);
             let Some(result) = result.map_err(of_schedule)? else {
@@ -124,13 +129,15 @@ impl TaskSets {
                     shortages.push(new);
                 }
             }
-            if round >= MOST_ROUNDS {
+            if is_last {
                 // A wait that grows from round to round has no bound.
                 for (longer, wait) in longer.iter_mut().zip(&waits) {
                     *longer = if *longer > *wait { Time::MAX } else { *wait };
                 }
             }
-            if longer == waits {
+            let blocking = sets.set_blocking(self, &result.responses, is_last, &mut terms);
+            let is_blocked_longer = blocking.map_err(of_schedule)?;
+            if longer == waits && !is_blocked_longer {
                 return Ok(Some(SettledSets {
                     sets,
                     result,

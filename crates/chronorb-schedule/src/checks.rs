@@ -50,6 +50,22 @@ pub(crate) fn check_use(
     }
 }
 
+/// Refuses a lock of an operation that an operation on another processor takes, by inheritance:
+/// the holder there can be preempted by any work above the priority that it inherits.
+pub(crate) fn refuse_shared_lock(
+    raw: &RawOperation,
+    lock: &str,
+    (own, other): (&Processor, &Processor),
+    mistakes: &mut Mistakes<'_>,
+) {
+    let problem = format!(
+        "{} takes the lock {lock} on the processor {}, and it is also taken on {}: only with \
+         locks = \"ceiling\" can a lock of several processors be analysed",
+        raw.name, own.name, other.name
+    );
+    mistakes.add(&raw.span, problem);
+}
+
 /// Refuses times that exceed the execution time.
 pub(crate) fn check_times(
     raw: &RawOperation,

@@ -108,10 +108,10 @@ pub enum ScheduleError {
         /// The names of the operations, the first one once more at the end.
         operations: Vec<String>,
     },
-    /// A lock that operations on several processors of one node take.
+    /// A lock that operations on several processors of one node take, by inheritance.
     #[error(
-        "the lock {lock} is taken on the processors {first} and {second}: the analysis of locks is \
-         for one processor"
+        "the lock {lock} is taken on the processors {first} and {second}, where inheritance has no \
+         bound: use locks = \"ceiling\""
     )]
     SharedLock {
         /// The name of the lock.

@@ -11,6 +11,7 @@ use crate::error::ScheduleError;
 use crate::frames::{Frame, ThreadPools};
 use crate::pieces::Pieces;
 use crate::schedule::{Call, DeclaredStep, LaneOrder, MessageLength, Schedule};
+use crate::shared_locks::LockRequest;
 use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
 
 impl Schedule {
@@ -31,8 +32,8 @@ impl Schedule {
     /// the lane can begin a request while another one is suspended.
     ///
     /// # Errors
-    /// [`ScheduleError`] for calls without end, a lock on several processors of a node, and more
-    /// than 20,000 steps.
+    /// [`ScheduleError`] for calls without end, a lock on several processors of a node by
+    /// inheritance, and more than 20,000 steps.
     ///
     /// # Panics
     /// If `priorities` has not [`priority_count`](Self::priority_count) values.
@@ -90,12 +91,15 @@ impl Schedule {
             expansion.give_frames(transactions.len(), &mut frames);
             transactions.push(expansion.finish(&declared.name, times, &is_ordered, true)?);
         }
-        Ok(TaskSets {
+        let mut sets = TaskSets {
+            requests: LockRequest::all(self, &transactions, &frames, priorities),
             resources: self.resources(),
             transactions,
             frames,
             pools,
-        })
+        };
+        sets.mark_suspended();
+        Ok(sets)
     }
 
     /// Returns the transaction of an operation that a further client calls, with all calls that it
@@ -201,23 +205,28 @@ impl Schedule {
             .collect()
     }
 
-    /// Returns the blocking of each operation by locks of its processor.
+    /// Returns the blocking of each operation by locks that only operations of its processor take.
     fn blocking(&self, priorities: &[u32]) -> Result<Vec<Time>, ScheduleError> {
         let mut blocking = vec![0; self.operations.len()];
-        let mut locks: HashMap<(usize, &str), usize> = HashMap::new();
-        for operation in &self.operations {
-            let node = self.processors[operation.processor].node;
-            for it in &operation.locks {
-                let key = (node, it.lock.as_str());
-                let processor = *locks.entry(key).or_insert(operation.processor);
-                if processor != operation.processor {
-                    return Err(ScheduleError::SharedLock {
-                        lock: it.lock.clone(),
-                        first: self.processors[processor].name.clone(),
-                        second: self.processors[operation.processor].name.clone(),
-                    });
-                }
-            }
+        let shared = self.shared_locks();
+        let key = |operation: usize, lock| {
+            let processor = self.operations[operation].processor;
+            (self.processors[processor].node, lock)
+        };
+        if self.rules.locks == LockProtocol::Inheritance
+            && let Some((node, lock)) = shared.iter().min()
+        {
+            let users = (0..self.operations.len()).filter(|it| {
+                let mut locks = self.operations[*it].locks.iter();
+                locks.any(|used| key(*it, used.lock.as_str()) == (*node, lock))
+            });
+            let mut processors: Vec<_> = users.map(|it| self.operations[it].processor).collect();
+            processors.dedup();
+            return Err(ScheduleError::SharedLock {
+                lock: (*lock).to_owned(),
+                first: self.processors[processors[0]].name.clone(),
+                second: self.processors[processors[1]].name.clone(),
+            });
         }
         for processor in 0..self.processors.len() {
             let own = (0..self.operations.len())
@@ -229,7 +238,9 @@ impl Schedule {
             for (task, operation) in own.iter().enumerate() {
                 let priority = priorities[*operation];
                 tasks.push(Task::new(1, 1).with_priority(priority));
-                for it in &self.operations[*operation].locks {
+                let locks = self.operations[*operation].locks.iter();
+                let local = locks.filter(|it| !shared.contains(&key(*operation, &it.lock)));
+                for it in local {
                     let next = numbers.len();
                     sections.push(Section {
                         task,

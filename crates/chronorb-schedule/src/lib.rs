@@ -61,6 +61,7 @@ mod reservation;
 mod schedule;
 mod sensitivity;
 mod sessions;
+mod shared_locks;
 mod simulate;
 mod table;
 mod task_sets;

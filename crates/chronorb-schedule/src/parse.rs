@@ -505,7 +505,29 @@ impl Reader<'_> {
             self.schedule.operations.push(operation);
         }
         if self.mistakes.is_empty() {
+            self.check_locks(&operations);
             self.read_messages(&operations);
+        }
+    }
+
+    /// Refuses locks of several processors by inheritance.
+    fn check_locks(&mut self, operations: &[RawOperation]) {
+        if self.schedule.rules.locks == LockProtocol::Ceiling {
+            return;
+        }
+        let processors = &self.schedule.processors;
+        let mut first = HashMap::new();
+        for (raw, it) in operations.iter().zip(&self.schedule.operations) {
+            let own = &processors[it.processor];
+            for used in &it.locks {
+                let other = *first
+                    .entry((own.node, used.lock.as_str()))
+                    .or_insert(it.processor);
+                if other != it.processor {
+                    let between = (own, &processors[other]);
+                    checks::refuse_shared_lock(raw, &used.lock, between, &mut self.mistakes);
+                }
+            }
         }
     }
 

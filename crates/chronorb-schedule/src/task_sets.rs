@@ -6,6 +6,7 @@ use chronorb_sched::{Resource, Step, StepSection, Task, Time, Transaction};
 
 use crate::frames::{Frame, ThreadPools};
 use crate::schedule::Schedule;
+use crate::shared_locks::LockRequest;
 
 /// The resources and transactions of a schedule.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -17,6 +18,7 @@ pub struct TaskSets {
     pub transactions: Vec<NamedTransaction>,
     pub(crate) frames: Vec<Frame>,
     pub(crate) pools: ThreadPools,
+    pub(crate) requests: Vec<LockRequest>,
 }
 
 /// A processor or a link.

@@ -308,6 +308,14 @@ impl AdmissionControl {
     fn try_with(&mut self, session: &[Transaction], trial: Trial) -> Result<bool, AnalysisError> {
         let analysis = &mut self.analysis;
         let first = analysis.transactions.len();
+        let suspended = session
+            .iter()
+            .position(|it| it.steps.iter().any(|step| step.suspends));
+        if let Some(index) = suspended {
+            return Err(AnalysisError::Suspends {
+                task: first + index,
+            });
+        }
         analysis.transactions.to_mut().extend_from_slice(session);
         let added = (first..first + session.len()).try_for_each(|index| analysis.add(index));
         if let Err(error) = added {

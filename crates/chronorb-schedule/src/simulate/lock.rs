@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::run::Numbers;
 use crate::schedule::{LockProtocol, Schedule};
 
-/// Priorities from here on are above those of all lanes.
+/// The priority of all sections of locks that are taken on several processors: above all lanes.
 const ABOVE_LANES: u64 = 1 << 32;
 
 /// A lock.
@@ -47,7 +47,7 @@ pub(super) fn locks<'s>(
         ceiling: match (has_ceilings, has_others) {
             (false, _) => 0,
             (true, false) => greatest,
-            (true, true) => ABOVE_LANES + greatest,
+            (true, true) => ABOVE_LANES,
         },
     });
     (locks.collect(), by_name)

@@ -27,7 +27,9 @@
 //! * **Locks.** A frame takes its locks one after another, without nesting, within its pieces. A
 //!   section that fits into no piece is held over calls. A holder inherits the priority of waiting
 //!   frames. With ceilings it has at least the greatest priority of the operations that take the
-//!   lock, and above all lanes if they are on several processors.
+//!   lock. If these are on several processors, it is above all lanes, and does not preempt another
+//!   such holder. A frame that finds a lock held waits without its processor, and the most urgent
+//!   one is next.
 //! * **Blocking of an operation.** Less urgent work of the file that is executed when such an
 //!   operation becomes ready, and holds no lock, goes on for at most its `blocking`, and that of
 //!   all operations with a priority between.

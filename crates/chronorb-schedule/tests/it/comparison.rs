@@ -15,7 +15,7 @@ use crate::parse;
 /// The files of all tests together, without the environment.
 const FILES: u64 = 2_000;
 /// The tests that compare files.
-const TESTS: u64 = 8;
+const TESTS: u64 = 10;
 /// The random runs of each file, beside two with chosen arrivals.
 const RUNS: u64 = 4;
 /// The random runs of a file that is reduced.
@@ -164,6 +164,7 @@ const PLAIN: Parts = Parts {
     many_callers: false,
     late_deadlines: false,
     locks: false,
+    shared_locks: false,
     links: false,
 };
 
@@ -236,6 +237,29 @@ fn messages_stay_within_the_analysis() {
 }
 
 #[test]
+fn locks_of_several_processors_stay_within_the_analysis() {
+    let parts = Parts {
+        shared_locks: true,
+        ..PLAIN
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
+fn all_parts_together_with_locks_of_several_processors_stay_within_the_analysis() {
+    let parts = Parts {
+        oneways: true,
+        declared_lanes: true,
+        many_callers: true,
+        late_deadlines: true,
+        locks: true,
+        shared_locks: true,
+        links: true,
+    };
+    compare(parts, |schedule, assignment| assignment.numbers(schedule));
+}
+
+#[test]
 fn all_parts_together_stay_within_the_analysis() {
     let parts = Parts {
         oneways: true,
@@ -244,6 +268,7 @@ fn all_parts_together_stay_within_the_analysis() {
         late_deadlines: true,
         locks: true,
         links: true,
+        ..PLAIN
     };
     compare(parts, |schedule, assignment| assignment.numbers(schedule));
 }

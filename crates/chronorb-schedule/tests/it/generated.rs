@@ -17,12 +17,15 @@ pub(crate) struct Parts {
     pub(crate) late_deadlines: bool,
     /// Also such as are held over calls.
     pub(crate) locks: bool,
+    /// Machines with several processors, whose operations take the same locks.
+    pub(crate) shared_locks: bool,
     pub(crate) links: bool,
 }
 
 /// A schedule file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileSpec {
+    /// The processors, each of a node.
     nodes: Vec<NodeSpec>,
     link: Option<LinkSpec>,
     locks: LockProtocol,
@@ -42,6 +45,8 @@ struct LinkSpec {
 
 #[derive(Clone, Debug)]
 struct NodeSpec {
+    /// The number of its node, which is that of the first processor of the node.
+    machine: usize,
     overhead: Time,
     blocking: Time,
     /// The threads and the priority of its declared lane.
@@ -97,13 +102,23 @@ impl FileSpec {
     /// Returns the file of a seed.
     pub(crate) fn random(seed: u64, parts: Parts) -> Self {
         let random = &mut Rng::with_seed(seed);
-        let has_locks = parts.locks && random.bool();
+        let has_locks = parts.shared_locks || parts.locks && random.bool();
         let mut nodes = Vec::new();
         // Often the usual shape: clients, a server with a fast and a slow operation, and a disk.
         let is_server = parts.many_callers && random.u8(0..4) > 0;
-        let count = if is_server { 3 } else { random.usize(1..=3) };
-        for _ in 0..count {
+        let least = if parts.shared_locks { 2 } else { 1 };
+        let count = if is_server {
+            3
+        } else {
+            random.usize(least..=3)
+        };
+        let mut machine = 0;
+        for number in 0..count {
+            if !parts.shared_locks || random.u8(0..4) == 0 {
+                machine = number;
+            }
             nodes.push(NodeSpec {
+                machine,
                 overhead: if random.bool() {
                     random.u64(1..=50) * MICRO
                 } else {
@@ -125,7 +140,7 @@ impl FileSpec {
                 is_half_duplex: random.u8(0..4) == 0,
                 blocking: random.u64(0..=1) * 123 * MICRO,
             }),
-            locks: if random.bool() {
+            locks: if parts.shared_locks || random.bool() {
                 LockProtocol::Ceiling
             } else {
                 LockProtocol::Inheritance
@@ -302,13 +317,16 @@ impl FileSpec {
             text += "locks = \"ceiling\"\n";
         }
         for (number, node) in self.nodes.iter().enumerate() {
-            let _ = writeln!(text, "[[node]]\nname = \"n{number}\"");
-            if node.overhead > 0 {
-                let _ = writeln!(text, "overhead = \"{} ns\"", node.overhead);
+            let machine = node.machine;
+            if machine == number {
+                let _ = writeln!(text, "[[node]]\nname = \"n{number}\"");
+                if node.overhead > 0 {
+                    let _ = writeln!(text, "overhead = \"{} ns\"", node.overhead);
+                }
             }
             let _ = writeln!(
                 text,
-                "[[processor]]\nname = \"p{number}\"\nnode = \"n{number}\"\ncpu = {number}"
+                "[[processor]]\nname = \"p{number}\"\nnode = \"n{machine}\"\ncpu = {number}"
             );
             if node.blocking > 0 {
                 let _ = writeln!(text, "blocking = \"{} ns\"", node.blocking);
@@ -316,7 +334,7 @@ impl FileSpec {
             if let Some((threads, priority)) = node.lane {
                 let _ = writeln!(
                     text,
-                    "[[lane]]\nname = \"l{number}\"\nnode = \"n{number}\"\nthreads = {threads}"
+                    "[[lane]]\nname = \"l{number}\"\nprocessor = \"p{number}\"\nthreads = {threads}"
                 );
                 if self.has_priorities {
                     let _ = writeln!(text, "priority = {priority}");
@@ -351,7 +369,7 @@ impl FileSpec {
         let _ = if it.in_lane {
             writeln!(text, "lane = \"l{}\"", it.node)
         } else {
-            writeln!(text, "node = \"n{}\"", it.node)
+            writeln!(text, "processor = \"p{}\"", it.node)
         };
         if self.has_priorities && !it.in_lane {
             let _ = writeln!(text, "priority = {}", it.priority);
@@ -392,7 +410,8 @@ impl FileSpec {
         if call.oneway {
             text += ", oneway = true";
         }
-        if self.link.is_some() && called.node != caller.node {
+        let machine = |it: &OperationSpec| self.nodes[it.node].machine;
+        if self.link.is_some() && machine(called) != machine(caller) {
             let _ = write!(text, ", request = {}", call.request);
             if !call.oneway {
                 let _ = write!(text, ", reply = {}", call.reply);
