@@ -98,13 +98,18 @@ impl Machine<'_> {
     }
 
     pub(super) fn make_ready(&mut self, frame: usize) {
+        self.resume(frame);
+        self.block(frame);
+    }
+
+    /// Makes a frame ready whose release was delayed before, if at all.
+    pub(super) fn resume(&mut self, frame: usize) {
         let turn = self.next_turn();
         let it = &mut self.frames[frame];
         it.is_ready = true;
         it.urgency.turn = turn;
         self.cpus[it.cpu].insert(frame, it.urgency);
         self.changed_cpus.insert(it.cpu);
-        self.block(frame);
     }
 
     /// Lets less urgent work that is executed go on before a frame that has become ready, for the

@@ -32,7 +32,7 @@ impl Machine<'_> {
         self.set_priority(frame);
         if let Some(next) = next {
             self.frames[next].holds = Some(lock);
-            self.make_ready(next);
+            self.resume(next);
             self.set_priority(next);
         }
     }
