@@ -4,6 +4,9 @@
 //! Each step gets a part of the deadline of its transaction, at first in proportion to its cost. On
 //! each resource the step with the shortest local deadline is the most urgent one. After each
 //! analysis, steps that exceeded their local deadlines get more of it, and steps with room less.
+//!
+//! There are several passes, with two measures of the excess and changes of different size. Each
+//! begins with the best order so far, and ends when some orders in a row are no better.
 
 use crate::error::AnalysisError;
 use crate::holistic::{HolisticAnalysis, analyse_sequences, check};
@@ -55,50 +58,127 @@ pub fn assign_by_local_deadlines(
     mut prioritise: impl FnMut(&mut [Transaction], &[Vec<u128>]),
 ) -> Result<(Vec<Transaction>, HolisticAnalysis), AnalysisError> {
     check(resources, transactions)?;
-    let mut weights: Vec<Vec<u128>> = transactions
+    let weights = transactions
         .iter()
-        .map(|it| it.steps.iter().map(|step| step.cost.into()).collect())
-        .collect();
-    let mut trial = transactions.to_vec();
-    let mut best: Option<(u128, Vec<Transaction>, HolisticAnalysis)> = None;
-    for round in 0..ROUNDS {
-        let local: Vec<Vec<u128>> = transactions
-            .iter()
-            .zip(&weights)
-            .map(|(it, weights)| local_deadlines(it, weights))
-            .collect();
-        prioritise(&mut trial, &local);
-        let analysis = analyse_sequences(resources, &trial);
-        // An order that cannot be analysed is none.
-        let analysis = match analysis {
-            Ok(analysis) => analysis,
-            Err(error) if best.is_none() && round + 1 == ROUNDS => return Err(error),
-            Err(AnalysisError::TooLarge | AnalysisError::TooComplex) => continue,
-            Err(error) => return Err(error),
-        };
-        let lateness = lateness(transactions, &analysis);
-        weights = adjusted(
-            transactions,
-            &local,
-            &analysis,
-            FRACTIONS[round % FRACTIONS.len()],
-        );
-        let is_schedulable = analysis.schedulable;
-        if best.as_ref().is_none_or(|(least, ..)| lateness < *least) {
-            best = Some((lateness, trial.clone(), analysis));
-        }
-        if is_schedulable {
+        .map(|it| it.steps.iter().map(|step| step.cost.into()).collect());
+    let mut search = Search {
+        resources,
+        transactions,
+        trial: transactions.to_vec(),
+        last: None,
+        best: None,
+        weights: weights.collect(),
+    };
+    for pass in PASSES {
+        if search.pass(pass, &mut prioritise)? {
             break;
         }
     }
-    let (_, transactions, analysis) = best.ok_or(AnalysisError::TooComplex)?;
-    Ok((transactions, analysis))
+    let best = search.best.ok_or(AnalysisError::TooComplex)?;
+    Ok((best.transactions, best.analysis))
 }
 
-/// The orders that are tried.
-const ROUNDS: usize = 24;
-/// The greatest change of a local deadline from one order to the next, as a part of it.
-const FRACTIONS: [(i128, i128); 4] = [(2, 3), (1, 2), (1, 3), (1, 6)];
+/// A pass: the measure of excess, and the greatest change of a local deadline from one order to the
+/// next, as a part of it.
+type Pass = (Excess, (i128, i128));
+
+/// The measure by which a step exceeds its local deadline.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Excess {
+    /// By its response from the end of the step before it, and the more the longer its transaction
+    /// takes in proportion to its deadline. It is compared with that of all steps.
+    OfStep,
+    /// By its response from the arrival of the transaction. It is compared with that of the other
+    /// steps of the transaction, and so later steps get more of the deadline.
+    SinceArrival,
+}
+
+const PASSES: [Pass; 8] = [
+    (Excess::SinceArrival, (2, 3)),
+    (Excess::OfStep, (2, 3)),
+    (Excess::SinceArrival, (1, 2)),
+    (Excess::OfStep, (1, 2)),
+    (Excess::SinceArrival, (1, 3)),
+    (Excess::OfStep, (1, 3)),
+    (Excess::SinceArrival, (1, 6)),
+    (Excess::OfStep, (1, 6)),
+];
+/// The orders of a pass, at most.
+const ORDERS: usize = 10;
+/// The orders after which a pass ends if none of them is better.
+const PATIENCE: usize = 6;
+
+/// An order with its analysis.
+#[derive(Clone, Debug)]
+struct Order {
+    lateness: u128,
+    transactions: Vec<Transaction>,
+    analysis: HolisticAnalysis,
+}
+
+/// The search for an order.
+struct Search<'a> {
+    resources: &'a [Resource],
+    transactions: &'a [Transaction],
+    trial: Vec<Transaction>,
+    /// The last order, which often comes again.
+    last: Option<Order>,
+    best: Option<Order>,
+    /// The weights of the steps in the best order.
+    weights: Vec<Vec<u128>>,
+}
+
+impl Search<'_> {
+    /// Tries orders from the best one on. Returns whether one meets all deadlines.
+    fn pass(
+        &mut self,
+        pass: Pass,
+        prioritise: &mut impl FnMut(&mut [Transaction], &[Vec<u128>]),
+    ) -> Result<bool, AnalysisError> {
+        let mut weights = self.weights.clone();
+        let mut left = PATIENCE;
+        for _ in 0..ORDERS {
+            let each = self.transactions.iter().zip(&weights);
+            let local: Vec<_> = each
+                .map(|(it, weights)| local_deadlines(it, weights))
+                .collect();
+            prioritise(&mut self.trial, &local);
+            let is_new = (self.last.as_ref()).is_none_or(|last| last.transactions != self.trial);
+            if is_new {
+                let analysis = match analyse_sequences(self.resources, &self.trial) {
+                    Ok(analysis) => analysis,
+                    // An order that cannot be analysed is none.
+                    Err(AnalysisError::TooLarge | AnalysisError::TooComplex) => return Ok(false),
+                    Err(error) => return Err(error),
+                };
+                self.last = Some(Order {
+                    lateness: lateness(self.transactions, &analysis),
+                    transactions: self.trial.clone(),
+                    analysis,
+                });
+            }
+            let Some(last) = &self.last else {
+                return Ok(false);
+            };
+            let best = self.best.as_ref();
+            if best.is_none_or(|best| last.lateness < best.lateness) {
+                self.best = Some(last.clone());
+                self.weights.clone_from(&weights);
+                left = PATIENCE;
+            } else {
+                left -= 1;
+            }
+            if last.analysis.schedulable {
+                return Ok(true);
+            }
+            if left == 0 {
+                break;
+            }
+            weights = adjusted(self.transactions, &local, &last.analysis, pass);
+        }
+        Ok(false)
+    }
+}
 
 /// The unit of local deadlines: the parts of one unit of time.
 pub const LOCAL_UNIT: u128 = 1 << 20;
@@ -164,7 +244,7 @@ fn adjusted(
     transactions: &[Transaction],
     local: &[Vec<u128>],
     analysis: &HolisticAnalysis,
-    (numerator, denominator): (i128, i128),
+    (measure, (numerator, denominator)): Pass,
 ) -> Vec<Vec<u128>> {
     const UNIT: i128 = 1 << 20;
     let excess = |transaction: usize, step: usize| {
@@ -172,10 +252,21 @@ fn adjusted(
         let responses = &analysis.responses[transaction];
         let longest = it.deadline_of(step).saturating_mul(8);
         let time = |response: Response| response.time().unwrap_or(Time::MAX);
-        let before = it.before(step).map_or(0, |before| time(responses[before]));
+        let before = match measure {
+            Excess::OfStep => it.before(step).map_or(0, |before| time(responses[before])),
+            Excess::SinceArrival => 0,
+        };
         let own = time(responses[step]).saturating_sub(before).min(longest);
         let own = i128::from(own) * LOCAL_UNIT as i128;
-        own - i128::try_from(local[transaction][step]).unwrap_or(i128::MAX)
+        let excess = own - i128::try_from(local[transaction][step]).unwrap_or(i128::MAX);
+        match measure {
+            Excess::SinceArrival => excess,
+            Excess::OfStep => {
+                let ends = responses.iter().map(|it| time(*it));
+                let end = ends.max().unwrap_or(0).min(it.deadline.saturating_mul(8));
+                excess / i128::from(it.deadline.max(1)) * i128::from(end)
+            }
+        }
     };
     let mut of_steps = Vec::with_capacity(transactions.len());
     let mut of_resources: Vec<(usize, i128)> = Vec::new();
@@ -193,7 +284,14 @@ fn adjusted(
         }
         of_steps.push(each);
     }
-    let greatest_step = of_steps.iter().flatten().map(|it| it.unsigned_abs()).max();
+    let all = of_steps.iter().flatten().map(|it| it.unsigned_abs()).max();
+    let greatest_of = |transaction: usize| match measure {
+        Excess::OfStep => all,
+        Excess::SinceArrival => {
+            let own = of_steps[transaction].iter();
+            own.map(|it: &i128| it.unsigned_abs()).max()
+        }
+    };
     let greatest_resource = of_resources.iter().map(|(_, it)| it.unsigned_abs()).max();
     // Returns 1 + excess / greatest · fraction, in units.
     let factor = |excess: i128, greatest: Option<u128>| {
@@ -205,7 +303,7 @@ fn adjusted(
         let steps = it.steps.iter().enumerate().map(|(number, step)| {
             let of_resource = of_resources.iter().find(|it| it.0 == step.resource);
             let of_resource = of_resource.map_or(0, |(_, excess)| *excess);
-            let own = factor(of_steps[transaction][number], greatest_step);
+            let own = factor(of_steps[transaction][number], greatest_of(transaction));
             let shared = factor(of_resource, greatest_resource);
             // At most 2⁸⁴ · 2²¹, and as much again.
             let weight = (local[transaction][number] * own) >> 20;

@@ -122,3 +122,40 @@ fn a_second_order_fits_where_that_by_cost_does_not() {
         "{error}"
     );
 }
+
+/// Returns a system of four transactions of five steps on three processors, with deadlines of a few
+/// periods.
+fn loaded(seed: u64) -> Vec<Transaction> {
+    let random = &mut fastrand::Rng::with_seed(seed);
+    let mut set: Vec<_> = (0..4)
+        .map(|_| {
+            let steps = (0..5).map(|_| Step::new(random.usize(0..3), random.u64(1..=100), 0));
+            let steps = steps.collect();
+            let mut it = Transaction::new(random.u64(100..=1_000) * 1_000, steps);
+            it.deadline = it.period * random.u64(250..=500) / 100;
+            it
+        })
+        .collect();
+    let load = random.u64(50..=80);
+    let mut weights = [0; 3];
+    for step in set.iter().flat_map(|it| &it.steps) {
+        weights[step.resource] += step.cost;
+    }
+    for it in &mut set {
+        for step in &mut it.steps {
+            step.cost = (it.period * load * step.cost / (100 * weights[step.resource])).max(1);
+        }
+    }
+    set
+}
+
+/// From one measure of excess, without going back to the best order, 60 of 100 were found.
+#[test]
+fn orders_are_found_for_most_systems() {
+    let found = (0..100).filter(|seed| {
+        let analysis = assign_transactions(&[Resource::default(); 3], &mut loaded(*seed));
+        analysis.is_ok_and(|it| it.schedulable)
+    });
+    let found = found.count();
+    assert!(found >= 90, "{found} of 100");
+}
