@@ -63,6 +63,12 @@ pub(crate) fn text(name: &str) -> Option<&'static str> {
     file.map(|(_, text)| *text)
 }
 
+/// Returns the name of a built-in file, if there is one with this name.
+pub(crate) fn named(name: &str) -> Option<&'static str> {
+    let mut names = FILES.iter().map(|(known, _)| *known);
+    names.find(|known| *known == name)
+}
+
 /// Returns the built-in file that an include with a directory, or with different case, may mean.
 /// Other compilers keep theirs in directories, as `tao/orb.idl`.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
@@ -76,29 +82,57 @@ pub(crate) fn path(name: &str) -> PathBuf {
     format!("<{name}>").into()
 }
 
-/// Returns the file that the definitions need and that no file has included: that with the module
-/// `Components` for components, homes and events, or that with the module `CORBA` for its import.
-pub(crate) fn implied(items: &[Item]) -> Option<&'static str> {
-    if needs_components(items) && !defines_components(items) {
-        return Some("Components.idl");
+/// Returns the names of the files that the definitions need and that no file has included:
+/// `Components.idl` for components, homes and events, `orb.idl` for the import of the module `CORBA`,
+/// and `X.idl` for that of another module `X`.
+pub(crate) fn implied(items: &[Item]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut add = |name: String| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    for import in items.iter().filter_map(imported) {
+        if import == "CORBA" {
+            if !defines(items, import) {
+                add("orb.idl".to_owned());
+            }
+        } else if !defines(items, import) {
+            add(format!("{import}.idl"));
+        }
     }
-    (imports_corba(items) && !defines_corba(items)).then_some("orb.idl")
+    if needs_components(items) && !defines_components(items) {
+        add("Components.idl".to_owned());
+    }
+    names
 }
 
-fn imports_corba(items: &[Item]) -> bool {
-    items.iter().any(|item| match item {
-        Item::Import(import) => match &import.what {
-            Ok(name) => matches!(name.parts.as_slice(), [only] if *only.name == *"CORBA"),
-            Err(id) => &**id == "IDL:omg.org/CORBA:1.0",
-        },
-        _ => false,
+/// Returns the outermost name of an import.
+fn imported(item: &Item) -> Option<&str> {
+    let Item::Import(import) = item else {
+        return None;
+    };
+    match &import.what {
+        Ok(name) => name.parts.first().map(|part| &*part.name),
+        Err(id) => {
+            let path = id.strip_prefix("IDL:")?.split(':').next()?;
+            // The first part may be a prefix, as `omg.org`.
+            path.split('/').find(|part| !part.contains('.'))
+        }
+    }
+}
+
+/// Returns whether a module, interface or value type has this name.
+fn defines(items: &[Item], name: &str) -> bool {
+    items.iter().any(|item| {
+        let defined = match item {
+            Item::Module(module) => &module.name.name,
+            Item::Interface(interface) => &interface.head.name.name,
+            Item::Value(value) => &value.head.name.name,
+            _ => return false,
+        };
+        **defined == *name
     })
-}
-
-fn defines_corba(items: &[Item]) -> bool {
-    items
-        .iter()
-        .any(|item| matches!(item, Item::Module(module) if *module.name.name == *"CORBA"))
 }
 
 fn needs_components(items: &[Item]) -> bool {

@@ -63,10 +63,6 @@ codes! {
     DUPLICATE = "E0201";
     /// A name that differs from its definition in case only.
     WRONG_CASE = "E0202";
-    /// Two names of one scope that differ in case only.
-    CASE_COLLISION = "E0203";
-    /// An identifier that differs from a keyword in case only.
-    KEYWORD_COLLISION = "E0204";
     /// A name that was used in this scope with another meaning before.
     REDEFINED_AFTER_USE = "E0205";
     /// A name inherited from several bases.
@@ -249,6 +245,19 @@ codes! {
     DECIMAL_SUFFIX = "W0016";
     /// A member or parameter `_x` beside `x`.
     ESCAPED_BESIDE_PLAIN = "W0017";
+    /// A name that differs in case only from another one of its scope, from the scope's own name,
+    /// or from a name that is used or inherited there.
+    CASE_COLLISION = "W0018";
+    /// An identifier that differs from a keyword of CORBA 2 in case only.
+    KEYWORD_COLLISION = "W0019";
+    /// A keyword that CORBA 3 added, as a name.
+    YOUNGER_KEYWORD_AS_NAME = "W0020";
+    /// A module without definitions.
+    EMPTY_MODULE = "W0021";
+    /// A definition in an included file without the prefix of its declaration.
+    INCLUDED_WITHOUT_PREFIX = "W0022";
+    /// `typeprefix` before the module, interface or value type that it names.
+    EARLY_TYPE_PREFIX = "W0023";
 
     /// A type that is new in IDL 4.
     IDL4_TYPE = "W0030";
@@ -300,4 +309,10 @@ pub const LENIENT: &[&str] = &[
     INTEGER_AS_FLOAT,
     DECIMAL_SUFFIX,
     ESCAPED_BESIDE_PLAIN,
+    CASE_COLLISION,
+    KEYWORD_COLLISION,
+    YOUNGER_KEYWORD_AS_NAME,
+    EMPTY_MODULE,
+    INCLUDED_WITHOUT_PREFIX,
+    EARLY_TYPE_PREFIX,
 ];

@@ -10,6 +10,7 @@ use ariadne::{Color, Config, IndexType, ReportKind, Source};
 
 use crate::builtin;
 use crate::codes;
+use crate::lexer::END_OF_LITERAL;
 use crate::model::Location;
 use crate::portable::Feature;
 use crate::source::{Region, SourceFile, Sources, Span};
@@ -455,6 +456,10 @@ impl Sink {
             .filter(|item| item.code.starts_with("E00"))
             .filter_map(line)
             .collect();
+        self.items.retain(|item| {
+            let label = item.labels.first();
+            label.is_none_or(|label| label.text != END_OF_LITERAL)
+        });
         self.items.retain(|item| {
             !item.code.starts_with("E01") || line(item).is_none_or(|line| !unread.contains(&line))
         });

@@ -52,6 +52,10 @@ impl Token {
     }
 }
 
+/// The label of the quote that ends a literal over several lines. The literal is reported at its
+/// beginning.
+pub(crate) const END_OF_LITERAL: &str = "the end of a literal";
+
 /// The greatest length of an identifier.
 const MAX_NAME: usize = 255;
 
@@ -63,6 +67,8 @@ pub(crate) struct Lexer {
     at: usize,
     at_line_start: bool,
     doc: Option<Rc<str>>,
+    /// Whether the last literal had no closing quote, so that the next quote may be this.
+    is_open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +98,7 @@ impl Lexer {
             },
             at_line_start: true,
             doc: None,
+            is_open: false,
         }
     }
 
@@ -106,6 +113,7 @@ impl Lexer {
             at: 0,
             at_line_start: true,
             doc: None,
+            is_open: false,
         }
     }
 
@@ -422,14 +430,21 @@ impl Lexer {
         let closed = self.skip_quoted(quote);
         let end = if closed { self.at - 1 } else { self.at };
         let text: Rc<str> = self.source.text[body..end].into();
+        let ends_another = !closed && self.is_open;
+        self.is_open = !closed && !ends_another;
         if !closed {
+            let label = if ends_another {
+                END_OF_LITERAL
+            } else {
+                "it begins here"
+            };
             let what = if quote == '"' { "string" } else { "character" };
             sink.push(
                 Diagnostic::error(
                     codes::UNTERMINATED_LITERAL,
                     self.span(start, start + 1),
                     format!("this {what} has no closing quote on its line"),
-                    "it begins here",
+                    label,
                 )
                 .hint(format!("end it with `{quote}`")),
             );

@@ -53,9 +53,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use diagnostics::{Diagnostic, Diagnostics, Label, Severity};
+pub use source::SourceEncoding;
 
 use diagnostics::Sink;
 use model::Model;
+use preprocessor::FoundFile;
 use source::{ReadError, Sources};
 
 /// The options of the compiler.
@@ -71,6 +73,8 @@ pub struct Options {
     /// Whether IDL that other compilers refuse gets a warning, also IDL of later versions of the
     /// standard: the codes from [`codes::IDL4_TYPE`] to [`codes::ENCODING`].
     pub portable: bool,
+    /// The encoding of all files.
+    pub encoding: SourceEncoding,
 }
 
 /// The result of a correct file: its model, and warnings.
@@ -113,7 +117,7 @@ pub struct PreprocessedSource {
 ///
 /// A file that cannot be read, and every error in the files; see [`codes`].
 pub fn compile(main: &Path, options: &Options) -> Result<Compilation, Failure> {
-    Front::read(main).compile(options)
+    Front::read(main, options).compile(options)
 }
 
 /// Compiles a text as if it stood in a file called `name`.
@@ -124,7 +128,7 @@ pub fn compile(main: &Path, options: &Options) -> Result<Compilation, Failure> {
 ///
 /// Every error in the text and in the files that it includes; see [`codes`].
 pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Compilation, Failure> {
-    Front::of_text(name, text).compile(options)
+    Front::of_text(name, text, options).compile(options)
 }
 
 /// Compiles the output of a reader, such as standard input, as if it stood in a file called `name`.
@@ -140,7 +144,7 @@ pub fn compile_from(
     reader: impl io::Read,
     options: &Options,
 ) -> Result<Compilation, Failure> {
-    Front::read_from(name, reader).compile(options)
+    Front::read_from(name, reader, options).compile(options)
 }
 
 /// Preprocesses an IDL file with everything that it includes, without checking its contents.
@@ -149,7 +153,7 @@ pub fn compile_from(
 ///
 /// A file that cannot be read, and every error that the preprocessor finds; see [`codes`].
 pub fn preprocess(main: &Path, options: &Options) -> Result<PreprocessedSource, Failure> {
-    Front::read(main).preprocess(options)
+    Front::read(main, options).preprocess(options)
 }
 
 /// Preprocesses a text as if it stood in a file called `name`.
@@ -162,7 +166,7 @@ pub fn preprocess_text(
     text: &str,
     options: &Options,
 ) -> Result<PreprocessedSource, Failure> {
-    Front::of_text(name, text).preprocess(options)
+    Front::of_text(name, text, options).preprocess(options)
 }
 
 /// Preprocesses the output of a reader as if it stood in a file called `name`.
@@ -175,33 +179,42 @@ pub fn preprocess_from(
     reader: impl io::Read,
     options: &Options,
 ) -> Result<PreprocessedSource, Failure> {
-    Front::read_from(name, reader).preprocess(options)
+    Front::read_from(name, reader, options).preprocess(options)
 }
 
+/// The number of files that definitions may imply.
+const MAX_IMPORTS: usize = 90;
+
 /// The texts that were read, and the findings.
-#[derive(Default)]
 struct Front {
     sources: Sources,
     sink: Sink,
 }
 
 impl Front {
-    fn read(main: &Path) -> Self {
-        Self::of(main, |sources| sources.read(main))
+    fn read(main: &Path, options: &Options) -> Self {
+        Self::of(main, options, |sources| sources.read(main))
     }
 
-    fn read_from(name: &str, reader: impl io::Read) -> Self {
+    fn read_from(name: &str, reader: impl io::Read, options: &Options) -> Self {
         let name = Path::new(name);
-        Self::of(name, |sources| sources.read_from(name, reader))
+        Self::of(name, options, |sources| sources.read_from(name, reader))
     }
 
-    fn of_text(name: &str, text: &str) -> Self {
+    fn of_text(name: &str, text: &str, options: &Options) -> Self {
         let name = Path::new(name);
-        Self::of(name, |sources| sources.add_text(name, text))
+        Self::of(name, options, |sources| sources.add_text(name, text))
     }
 
-    fn of(main: &Path, read: impl FnOnce(&mut Sources) -> Result<u32, ReadError>) -> Self {
-        let mut front = Self::default();
+    fn of(
+        main: &Path,
+        options: &Options,
+        read: impl FnOnce(&mut Sources) -> Result<u32, ReadError>,
+    ) -> Self {
+        let mut front = Self {
+            sources: Sources::new(options.encoding),
+            sink: Sink::default(),
+        };
         if let Err(error) = read(&mut front.sources) {
             front.sink.push(error.into_diagnostic(main, None));
         }
@@ -228,17 +241,46 @@ impl Front {
     }
 
     fn check(&mut self, options: &Options) -> Model {
-        let tree = self.parse(None, options);
-        let tree = match builtin::implied(&tree) {
-            // Restarts from the beginning, behind the file that the definitions imply.
-            Some(name) => self.parse(Some(name), options),
-            None => tree,
-        };
+        let (tree, _) = self.parse_with_implied(options);
         check::check(&tree, &self.sources, &mut self.sink)
     }
 
-    /// Reads everything from the beginning, behind the built-in file with this name.
-    fn parse(&mut self, implied: Option<&str>, options: &Options) -> Vec<ast::Item> {
+    /// Reads everything behind the files that the definitions imply, and returns these too.
+    fn parse_with_implied(&mut self, options: &Options) -> (Vec<ast::Item>, Vec<FoundFile>) {
+        let mut implied = Vec::new();
+        let mut tree = self.parse(&implied, options);
+        // Restarts from the beginning, behind the files that the definitions imply. These may
+        // import others.
+        while let more @ [_, ..] = &self.implied(&tree, &implied, options)[..]
+            && implied.len() < MAX_IMPORTS
+        {
+            implied = [more, &implied[..]].concat();
+            // Built-in files import none on disk.
+            implied.sort_by_key(|file| matches!(file, FoundFile::OnDisk(_)));
+            tree = self.parse(&implied, options);
+        }
+        (tree, implied)
+    }
+
+    /// Returns the files that the definitions imply and that exist, without those that were read.
+    fn implied(
+        &self,
+        tree: &[ast::Item],
+        known: &[FoundFile],
+        options: &Options,
+    ) -> Vec<FoundFile> {
+        let main = &self.sources.get(0).path;
+        let is_new = |file: &FoundFile| {
+            !known.contains(file) && !matches!(file, FoundFile::OnDisk(path) if path == main)
+        };
+        let names = builtin::implied(tree).into_iter();
+        let found = names
+            .filter_map(|name| preprocessor::find(&name, main.parent(), options, &mut Vec::new()));
+        found.filter(is_new).collect()
+    }
+
+    /// Reads everything from the beginning, behind these files.
+    fn parse(&mut self, implied: &[FoundFile], options: &Options) -> Vec<ast::Item> {
         self.sink = Sink::new(options);
         let (sources, sink) = (&mut self.sources, &mut self.sink);
         let stream = preprocessor::run_after(implied, sources, sink, options);
@@ -281,6 +323,14 @@ impl Front {
                 self.replace_built_in_files();
                 self.sink = Sink::default();
                 stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            }
+            if !self.sink.has_errors() && stream.has_imports() {
+                let (_, mut implied) = self.parse_with_implied(options);
+                // The compiler has the others.
+                implied.retain(|file| matches!(file, FoundFile::OnDisk(_)));
+                self.sink = Sink::default();
+                let (sources, sink) = (&mut self.sources, &mut self.sink);
+                stream = preprocessor::run_after(&implied, sources, sink, options);
             }
             if !self.sink.has_errors() {
                 text = preprocessor::text(&stream, &self.sources);

@@ -451,7 +451,8 @@ pub struct Enumerator {
     pub doc: Option<String>,
     /// The annotations applied to it.
     pub annotations: Vec<Annotation>,
-    /// The value on the wire: `@value`, or one more than that of the enumerator before it.
+    /// The value on the wire: `@value`, or one more than that of the enumerator before it. Negative
+    /// values are in two's complement.
     pub value: u32,
 }
 

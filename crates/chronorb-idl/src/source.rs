@@ -101,6 +101,7 @@ fn characters(bytes: &[u8]) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     files: Vec<Arc<SourceFile>>,
+    encoding: SourceEncoding,
     by_path: HashMap<PathBuf, u32>,
     by_name: HashMap<PathBuf, Name>,
     /// The files that are read instead of others.
@@ -140,7 +141,46 @@ pub(crate) struct Region {
     pub(crate) line_offset: u32,
 }
 
+/// The encoding of IDL files.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum SourceEncoding {
+    /// UTF-8. Other octets are an error in names and literals, and none in comments.
+    #[default]
+    Utf8,
+    /// ISO 8859-1, the encoding of the standard, in which each octet is a character.
+    Latin1,
+    /// Shift-JIS, with the extensions of Windows (code page 932).
+    ShiftJis,
+}
+
+impl SourceEncoding {
+    /// Returns the text, and whether it has octets that are no characters, which stand in it as
+    /// U+FFFD.
+    fn decode(self, bytes: Vec<u8>) -> (String, bool) {
+        match self {
+            Self::Utf8 => match String::from_utf8(bytes) {
+                Ok(text) => (text, false),
+                Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+            },
+            Self::Latin1 => (bytes.into_iter().map(char::from).collect(), false),
+            Self::ShiftJis => {
+                let (text, lossy) = encoding_rs::SHIFT_JIS.decode_without_bom_handling(&bytes);
+                (text.into_owned(), lossy)
+            }
+        }
+    }
+}
+
 impl Sources {
+    /// Creates an empty set of files with this encoding.
+    pub(crate) fn new(encoding: SourceEncoding) -> Self {
+        Self {
+            encoding,
+            ..Self::default()
+        }
+    }
+
     /// Returns the number of the file at a path, and reads it on first use.
     pub(crate) fn read(&mut self, path: &Path) -> Result<u32, ReadError> {
         let canonical = fs::canonicalize(path)?;
@@ -159,10 +199,7 @@ impl Sources {
         if bytes.len() as u64 > MAX_FILE {
             return Err(ReadError::TooLarge);
         }
-        let (text, lossy) = match String::from_utf8(bytes) {
-            Ok(text) => (text, false),
-            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
-        };
+        let (text, lossy) = self.encoding.decode(bytes);
         Ok(self.add(path, text, lossy))
     }
 

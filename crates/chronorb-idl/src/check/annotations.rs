@@ -189,7 +189,7 @@ impl Checker<'_> {
             }
         } else {
             self.unknown_annotation(written, &name);
-            self.free_params(scope, written)
+            self.unknown_params(scope, written)
         };
         Annotation { name, params }
     }
@@ -250,6 +250,39 @@ impl Checker<'_> {
             DefKind::Annotation { members, .. } => members.clone(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the parameters of an annotation that is not known, and reports none of them: names
+    /// that are no constants stay words, and other expressions without a value are left out.
+    fn unknown_params(
+        &mut self,
+        scope: ScopeId,
+        written: &ast::AnnotationUse,
+    ) -> Vec<(String, ConstValue)> {
+        let mut params = Vec::new();
+        for param in &written.params {
+            let value = match &param.value.kind {
+                ExprKind::Name(name) if !self.is_exactly_known(scope, name) => {
+                    Some(ConstValue::String(name.to_string()))
+                }
+                ExprKind::Unary(_, operand) if matches!(operand.kind, ExprKind::Name(_)) => None,
+                ExprKind::Unary(_, operand) if matches!(operand.kind, ExprKind::Unary(..)) => None,
+                ExprKind::Binary(..) => None,
+                _ => self.annotation_value(scope, &param.value),
+            };
+            let name = param.name.as_ref().map_or("value", |name| &name.name);
+            params.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        params
+    }
+
+    /// Returns whether a name is spelled as where it is defined.
+    fn is_exactly_known(&self, scope: ScopeId, name: &ast::ScopedName) -> bool {
+        let entity = self.resolve_quietly(scope, name);
+        let entity = entity.map(|entity| self.scopes.entity(entity));
+        entity
+            .zip(name.parts.last())
+            .is_some_and(|(entity, last)| entity.name == last.name)
     }
 
     /// Returns the parameters of an annotation that declares none.

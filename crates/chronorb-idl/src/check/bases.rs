@@ -1,9 +1,10 @@
 //! Inheritance: the lists of bases, and inherited members.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::Checker;
-use super::scope::{EntityId, EntityKind, ScopeId, StructState, lower};
+use super::scope::{EntityId, EntityKind, ScopeId, StructState, differs_in_case, lower};
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -244,22 +245,24 @@ impl Checker<'_> {
         if self.scopes.get(scope).bases.is_empty() {
             return;
         }
-        let key = lower(&name.name);
         let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
-            let entity = self.scopes.entity(self.scopes.own_key(*base, &key)?);
-            (entity.kind == EntityKind::Variable).then_some(entity.span)
+            let entity = self.scopes.entity(self.scopes.own(*base, &name.name)?);
+            (entity.kind == EntityKind::Variable).then_some(entity)
         });
-        if let Some(at) = inherited {
-            self.sink.push(
+        if let Some(inherited) = inherited {
+            let diagnostic = if inherited.name == name.name {
                 Diagnostic::error(
                     codes::DUPLICATE_MEMBER,
                     name.span,
                     format!("`{}` is a member of a base already", name.name),
                     "defined again here",
                 )
-                .label(at, "inherited from here")
-                .hint("rename it: the derived one has the members of its bases too"),
-            );
+                .hint("rename it: the derived one has the members of its bases too")
+            } else {
+                differs_in_case(name, &inherited.name)
+            };
+            let diagnostic = diagnostic.label(inherited.span, "inherited from here");
+            self.sink.push(diagnostic);
         }
     }
 
@@ -281,7 +284,7 @@ impl Checker<'_> {
     }
 
     fn check_inherited_members(&mut self, bases: &[ScopeId], at: Span) {
-        let mut seen: HashMap<String, EntityId> = HashMap::new();
+        let mut seen: HashMap<Rc<str>, Vec<EntityId>> = HashMap::new();
         for scope in bases {
             let members = self.scopes.get(*scope).members.len();
             self.charge(MEMBER_COST * members, at);
@@ -290,21 +293,34 @@ impl Checker<'_> {
             }
             for &id in &self.scopes.get(*scope).members {
                 let entity = self.scopes.entity(id);
-                let Some(earlier) = seen.insert(entity.name.to_ascii_lowercase(), id) else {
+                let alike = seen.entry(lower(&entity.name)).or_default();
+                alike.push(id);
+                let earlier = alike[..alike.len() - 1].iter();
+                let earlier = earlier.map(|id| self.scopes.entity(*id));
+                let exact = earlier.clone().find(|other| other.name == entity.name);
+                let Some(earlier) = exact.or_else(|| earlier.clone().next()) else {
                     continue;
                 };
-                let earlier = self.scopes.entity(earlier);
-                self.sink.push(
+                let diagnostic = if earlier.name == entity.name {
                     Diagnostic::error(
                         codes::BASE_AMBIGUOUS,
                         at,
                         format!("`{}` is inherited from two bases", entity.name),
                         "these bases cannot be combined",
                     )
+                    .hint("rename it in one base, or move it into a base that both share")
+                } else {
+                    let name = Ident {
+                        name: Rc::clone(&entity.name),
+                        span: at,
+                        escaped: false,
+                    };
+                    differs_in_case(&name, &earlier.name)
+                };
+                let diagnostic = diagnostic
                     .label(earlier.span, "defined by one base here")
-                    .label(entity.span, "and by another here")
-                    .hint("rename it in one base, or move it into a base that both share"),
-                );
+                    .label(entity.span, "and by another here");
+                self.sink.push(diagnostic);
             }
         }
     }
@@ -314,23 +330,28 @@ impl Checker<'_> {
         if self.scopes.get(scope).bases.is_empty() {
             return;
         }
-        let key = lower(&name.name);
         let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
-            let id = self.scopes.own_key(*base, &key)?;
+            let id = self.scopes.own(*base, &name.name)?;
             let entity = self.scopes.entity(id);
-            entity.kind.is_member().then_some(entity.span)
+            entity.kind.is_member().then_some(entity)
         });
-        if let Some(at) = inherited {
-            self.sink.push(
+        // The place of an implied operation, as `push_Event`, is the name that implies it.
+        let is_implied = ((name.span.end - name.span.start) as usize) < name.name.len();
+        let inherited = inherited.filter(|other| other.name == name.name || !is_implied);
+        if let Some(inherited) = inherited {
+            let diagnostic = if inherited.name == name.name {
                 Diagnostic::error(
                     codes::REDEFINED_MEMBER,
                     name.span,
                     format!("`{}` is inherited, and cannot be defined again", name.name),
                     "defined again here",
                 )
-                .label(at, "inherited from here")
-                .hint("remove it: what is derived has it already"),
-            );
+                .hint("remove it: what is derived has it already")
+            } else {
+                differs_in_case(name, &inherited.name)
+            };
+            let diagnostic = diagnostic.label(inherited.span, "inherited from here");
+            self.sink.push(diagnostic);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::scope::{EntityKind, ScopeId, Scopes};
 use crate::ast::{Import, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::Type;
+use crate::model::{DefKind, Type};
 
 impl Checker<'_> {
     /// Resolves `CORBA::TypeCode` and similar names; in the module `CORBA`, also `TypeCode`.
@@ -57,7 +57,12 @@ impl Checker<'_> {
             }
             Err(id) => {
                 let mut definitions = self.definitions.iter();
-                let found = definitions.any(|definition| *definition.repository_id == **id);
+                let module = path_of(id);
+                let found = definitions.any(|definition| match definition.kind {
+                    // Modules have no identifiers in the model.
+                    DefKind::Module { .. } => module.as_ref() == Some(&definition.scoped_name),
+                    _ => *definition.repository_id == **id,
+                });
                 (found, id.to_string())
             }
         };
@@ -73,4 +78,11 @@ impl Checker<'_> {
             );
         }
     }
+}
+
+/// Returns the scoped name in a repository identifier, without the prefix.
+fn path_of(id: &str) -> Option<Vec<String>> {
+    let path = id.strip_prefix("IDL:")?.split(':').next()?;
+    let names = path.split('/').skip_while(|part| part.contains('.'));
+    Some(names.map(str::to_owned).collect())
 }

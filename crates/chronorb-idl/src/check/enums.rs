@@ -37,14 +37,19 @@ impl Checker<'_> {
                 Some(value) => {
                     let at = span_of(&meta.annotations, "value").unwrap_or(name.span);
                     self.enum_value(value, greatest, at)
+                        .map(|wire| (wire, value))
                 }
                 None if span_of(&meta.annotations, "value").is_some() => {
                     self.not_a_number(&annotations, &meta.annotations, "value");
                     None
                 }
-                None => next.and_then(|next| self.enum_value(next, greatest, name.span)),
+                None => next.and_then(|next| {
+                    let wire = self.enum_value(next, greatest, name.span)?;
+                    Some((wire, next))
+                }),
             };
-            next = value.map(|value| i128::from(value) + 1);
+            next = value.map(|(_, value)| value + 1);
+            let value = value.map(|(wire, _)| wire);
             if let Some(value) = value
                 && let Some(earlier) = taken.insert(value, name.span)
             {
@@ -74,16 +79,19 @@ impl Checker<'_> {
         def
     }
 
+    /// Returns a value as it is on the wire. Negative ones, which IDL 4 and DDS-XTypes have, are in
+    /// two's complement there.
     fn enum_value(&mut self, value: i128, greatest: u32, at: Span) -> Option<u32> {
-        match u32::try_from(value) {
-            Ok(value) if value <= greatest => Some(value),
+        let least = -i128::from(greatest / 2) - 1;
+        match i64::try_from(value) {
+            Ok(wire) if (least..=i128::from(greatest)).contains(&value) => Some(wire as u32),
             _ => {
                 self.sink.push(
                     Diagnostic::error(
                         codes::BAD_ENUM_VALUE,
                         at,
                         format!("an enumerator cannot have the value {value} here"),
-                        format!("the values go from 0 to {greatest}"),
+                        format!("the values go from {least} to {greatest}"),
                     )
                     .hint("choose another value, or a greater `@bit_bound`"),
                 );

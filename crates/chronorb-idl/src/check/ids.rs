@@ -108,6 +108,11 @@ impl Checker<'_> {
         if !self.check_prefix(prefix, span) {
             return;
         }
+        if self.resolve_quietly(scope, name).is_none() && !self.is_at_end {
+            self.early_type_prefixes
+                .push((scope, name.clone(), Rc::clone(prefix), span));
+            return;
+        }
         let Some(entity) = self.resolve(scope, name) else {
             return;
         };
@@ -141,6 +146,25 @@ impl Checker<'_> {
                     "expected a module, an interface or a value type",
                 )
                 .label(entity.span, "defined here");
+                self.sink.push(diagnostic);
+            }
+        }
+    }
+
+    /// Applies each `typeprefix` that stands before the definition that it names.
+    pub(super) fn set_early_type_prefixes(&mut self) {
+        self.is_at_end = true;
+        for (scope, name, prefix, span) in std::mem::take(&mut self.early_type_prefixes) {
+            self.set_type_prefix(scope, &name, &prefix, span);
+            if let Some(entity) = self.resolve_quietly(scope, &name) {
+                let diagnostic = Diagnostic::warning(
+                    codes::EARLY_TYPE_PREFIX,
+                    name.span,
+                    format!("`{name}` is defined behind its `typeprefix`"),
+                    "not defined yet",
+                )
+                .label(self.scopes.entity(entity).span, "defined here")
+                .hint("move `typeprefix` behind it, or to its beginning");
                 self.sink.push(diagnostic);
             }
         }
@@ -197,20 +221,41 @@ impl Checker<'_> {
         let mut path = self.scopes.get(scope).path.clone();
         path.push(name.name.to_string());
         let id = self.prefix.id(&path);
-        if id != definition.repository_id {
-            let diagnostic = Diagnostic::error(
-                codes::ID_CHANGED,
+        if id == definition.repository_id {
+            return;
+        }
+        let declared = self.spans[def.0 as usize];
+        if self.prefix.text.is_empty() && declared.file != name.span.file {
+            // The included file has no prefix, and the identifier of the declaration holds.
+            let diagnostic = Diagnostic::warning(
+                codes::INCLUDED_WITHOUT_PREFIX,
                 name.span,
-                format!("`{}` was declared with another prefix", name.name),
-                format!("here its repository identifier is `{id}`"),
+                format!(
+                    "`{}` was declared with a prefix, and has none here",
+                    name.name
+                ),
+                format!(
+                    "its repository identifier is `{}`",
+                    definition.repository_id
+                ),
             )
-            .label(
-                self.spans[def.0 as usize],
-                format!("here it is `{}`", definition.repository_id),
-            )
+            .label(declared, "declared here")
             .hint("put the same `#pragma prefix` before both");
             self.sink.push(diagnostic);
+            return;
         }
+        let diagnostic = Diagnostic::error(
+            codes::ID_CHANGED,
+            name.span,
+            format!("`{}` was declared with another prefix", name.name),
+            format!("here its repository identifier is `{id}`"),
+        )
+        .label(
+            declared,
+            format!("here it is `{}`", definition.repository_id),
+        )
+        .hint("put the same `#pragma prefix` before both");
+        self.sink.push(diagnostic);
     }
 
     /// Reports definitions that share an identifier.

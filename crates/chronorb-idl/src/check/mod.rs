@@ -53,6 +53,8 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         explicit_ids: HashMap::new(),
         prefix: Prefix::default(),
         type_prefixes: HashMap::new(),
+        early_type_prefixes: Vec::new(),
+        is_at_end: false,
         file_prefixes: Vec::new(),
         string_bytes: 0,
         alias_roots: HashMap::new(),
@@ -67,6 +69,7 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
     };
     checker.items(Scopes::FILE, items);
     checker.check_all_defined();
+    checker.set_early_type_prefixes();
     checker.apply_type_prefixes();
     checker.check_ids();
     if checker.sink.has_errors() {
@@ -92,6 +95,10 @@ struct Checker<'a> {
     prefix: Prefix,
     /// The prefixes by `typeprefix` of modules, interfaces and value types, and their places.
     type_prefixes: HashMap<DefId, (Rc<str>, Span)>,
+    /// Each `typeprefix` before its definition: scope, name, prefix and place.
+    early_type_prefixes: Vec<(ScopeId, ast::ScopedName, Rc<str>, Span)>,
+    /// Whether everything was read.
+    is_at_end: bool,
     /// The prefixes of the files around the one that is being read.
     file_prefixes: Vec<Prefix>,
     /// Bytes of all string constants.

@@ -42,12 +42,22 @@ pub(super) struct Scope {
     own_name: Option<Ident>,
     /// By name in lower case.
     names: HashMap<Rc<str>, EntityId>,
+    /// By name, those that differ from one of `names` in case only.
+    variants: HashMap<Rc<str>, EntityId>,
     /// Names of other scopes that were used here, by name in lower case.
     used: HashMap<Rc<str>, Ident>,
     /// The scopes of all bases of an interface or value type, and of what it supports.
     pub(super) bases: Vec<ScopeId>,
     /// The operations, attributes and state members.
     pub(super) members: Vec<EntityId>,
+}
+
+/// The comparison of names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Case {
+    Exact,
+    /// Ignores case.
+    Any,
 }
 
 /// An entity: anything with a name.
@@ -200,6 +210,7 @@ impl Default for Scopes {
             path: Vec::new(),
             own_name: None,
             names: HashMap::new(),
+            variants: HashMap::new(),
             used: HashMap::new(),
             bases: Vec::new(),
             members: Vec::new(),
@@ -236,6 +247,7 @@ impl Scopes {
             path,
             own_name: (kind != ScopeKind::Operation).then(|| name.clone()),
             names: HashMap::new(),
+            variants: HashMap::new(),
             used: HashMap::new(),
             bases: Vec::new(),
             members: Vec::new(),
@@ -284,6 +296,7 @@ impl Scopes {
             path,
             own_name: None,
             names: HashMap::new(),
+            variants: HashMap::new(),
             used: HashMap::new(),
             bases: Vec::new(),
             members: Vec::new(),
@@ -301,27 +314,43 @@ impl Scopes {
         self.get(scope).parent
     }
 
-    /// Returns the entity of a name in exactly this scope, ignoring case.
+    /// Returns the entity of a name in exactly this scope, or else one whose name differs in case
+    /// only.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
-        self.own_key(scope, &lower(name))
+        let key = lower(name);
+        self.own_in(scope, name, &key, Case::Exact)
+            .or_else(|| self.own_in(scope, name, &key, Case::Any))
     }
 
-    /// Returns the entity of a name in lower case in exactly this scope.
-    pub(super) fn own_key(&self, scope: ScopeId, key: &str) -> Option<EntityId> {
-        self.get(scope).names.get(key).copied()
+    fn own_in(&self, scope: ScopeId, name: &str, lower: &str, case: Case) -> Option<EntityId> {
+        let this = self.get(scope);
+        let first = this.names.get(lower).copied()?;
+        match case {
+            Case::Any => Some(first),
+            Case::Exact if *self.entity(first).name == *name => Some(first),
+            Case::Exact => this.variants.get(name).copied(),
+        }
     }
 
     /// Returns the entities of a name in this scope and the bases of its interface; several if it
-    /// is ambiguous.
-    fn inherited(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
+    /// is ambiguous. Names that differ in case only are found where none is exact.
+    fn inherited(&self, scope: ScopeId, name: &str) -> Vec<EntityId> {
+        let key = lower(name);
+        let exact = self.inherited_in(scope, name, &key, Case::Exact);
+        if exact.is_empty() {
+            return self.inherited_in(scope, name, &key, Case::Any);
+        }
+        exact
+    }
+
+    fn inherited_in(&self, scope: ScopeId, name: &str, lower: &str, case: Case) -> Vec<EntityId> {
         let this = self.get(scope);
-        if let Some(&own) = this.names.get(lower) {
+        if let Some(own) = self.own_in(scope, name, lower, case) {
             return vec![own];
         }
-        let found: Vec<EntityId> = this
-            .bases
-            .iter()
-            .filter_map(|base| self.get(*base).names.get(lower).copied())
+        let bases = this.bases.iter();
+        let found: Vec<EntityId> = bases
+            .filter_map(|base| self.own_in(*base, name, lower, case))
             .collect();
         if found.len() < 2 {
             return found;
@@ -336,28 +365,43 @@ impl Scopes {
         found.iter().filter(|e| !is_hidden(e)).copied().collect()
     }
 
-    /// Returns the enumerator of an enum with a name in lower case.
-    fn enumerator(&self, entity: EntityId, key: &str) -> Option<EntityId> {
+    /// Returns the enumerator of an enum with a name.
+    fn enumerator(&self, entity: EntityId, name: &str) -> Option<EntityId> {
         let entity = self.entity(entity);
         let EntityKind::Enum(def) = entity.kind else {
             return None;
         };
-        let found = self.own_key(entity.scope, key)?;
+        let found = self.own(entity.scope, name)?;
         matches!(self.entity(found).kind, EntityKind::Enumerator(of, _) if of == def)
             .then_some(found)
     }
 
     /// Returns the entities that the first part of a name can mean, seen from a scope.
-    fn visible(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
-        let mut next = Some(scope);
-        while let Some(scope) = next {
-            let found = self.inherited(scope, lower);
-            if !found.is_empty() {
-                return found;
+    ///
+    /// Names that differ in case only are found where none is exact, so that a member may have the
+    /// name of its type in lower case.
+    fn visible(&self, scope: ScopeId, name: &str) -> Vec<EntityId> {
+        let key = lower(name);
+        for case in [Case::Exact, Case::Any] {
+            let mut next = Some(scope);
+            while let Some(scope) = next {
+                let found = self.inherited_in(scope, name, &key, case);
+                if !found.is_empty() {
+                    return found;
+                }
+                next = self.get(scope).parent;
             }
-            next = self.get(scope).parent;
         }
         Vec::new()
+    }
+
+    /// Adds a name to a scope. Of several the first one counts.
+    fn insert(&mut self, scope: ScopeId, key: Rc<str>, name: &Rc<str>, id: EntityId) {
+        let first = *self.get_mut(scope).names.entry(key).or_insert(id);
+        if self.entity(first).name != *name {
+            let variants = &mut self.get_mut(scope).variants;
+            variants.entry(Rc::clone(name)).or_insert(id);
+        }
     }
 
     /// Records the use of another scope's name, which fixes its meaning here, and in the outer
@@ -445,7 +489,7 @@ impl Checker<'_> {
         let key = lower(&name.name);
         self.check_clash(scope, &key, name, kind, clash);
         self.check_inherited(scope, name);
-        self.check_hiding(scope, &key, name);
+        self.check_hiding(scope, name);
         let id = EntityId(self.scopes.entities.len() as u32);
         self.scopes.entities.push(Entity {
             name: Rc::clone(&name.name),
@@ -456,32 +500,35 @@ impl Checker<'_> {
         if let Some(def) = kind.def() {
             self.scopes.declared_as.entry(def).or_insert(id);
         }
-        self.scopes.get_mut(scope).names.entry(key).or_insert(id);
+        self.scopes.insert(scope, key, &name.name, id);
         id
     }
 
     /// Records a name that hides an inherited one, which compilers treat differently.
-    fn check_hiding(&mut self, scope: ScopeId, key: &str, name: &Ident) {
+    fn check_hiding(&mut self, scope: ScopeId, name: &Ident) {
         let mut bases = self.scopes.get(scope).bases.iter();
-        if self.sink.is_portable() && bases.any(|base| self.scopes.own_key(*base, key).is_some()) {
+        if self.sink.is_portable() && bases.any(|base| self.scopes.own(*base, &name.name).is_some())
+        {
             self.sink.unportable(&HIDDEN_NAME, name.span);
         }
     }
 
     /// Makes the names of a scope visible in another one of the same module.
     pub(super) fn merge(&mut self, from: ScopeId, into: ScopeId) {
-        let names = &self.scopes.get(from).names;
-        let mut names: Vec<_> = names.iter().map(|(k, id)| (Rc::clone(k), *id)).collect();
-        names.sort_by_key(|(_, id)| id.0);
-        for (key, id) in names {
+        let this = self.scopes.get(from);
+        let mut names: Vec<_> = this.names.values().chain(this.variants.values()).collect();
+        names.sort_by_key(|id| id.0);
+        let names: Vec<EntityId> = names.into_iter().copied().collect();
+        for id in names {
             let entity = self.scopes.entity(id).clone();
             let name = Ident {
                 name: entity.name,
                 span: entity.span,
                 escaped: false,
             };
+            let key = lower(&name.name);
             self.check_clash(into, &key, &name, entity.kind, codes::DUPLICATE);
-            self.scopes.get_mut(into).names.entry(key).or_insert(id);
+            self.scopes.insert(into, key, &name.name, id);
         }
     }
 
@@ -495,7 +542,7 @@ impl Checker<'_> {
     ) {
         let this = self.scopes.get(scope);
         let new = &name.name;
-        if let Some(&earlier) = this.names.get(key) {
+        if let Some(earlier) = self.scopes.own(scope, new) {
             let earlier = self.scopes.entity(earlier);
             let diagnostic = if earlier.name == *new {
                 Diagnostic::error(
@@ -518,45 +565,39 @@ impl Checker<'_> {
                     _ => "rename one of them",
                 })
             } else {
-                Diagnostic::error(
-                    codes::CASE_COLLISION,
-                    name.span,
-                    format!("`{new}` differs from `{}` in case only", earlier.name),
-                    "collides",
-                )
-                .hint("IDL identifiers must differ in more than case: rename one of them")
+                differs_in_case(name, &earlier.name)
             };
             let diagnostic = diagnostic.label(earlier.span, "first defined here");
             self.sink.push(diagnostic);
         } else if let Some(used) = this.used.get(key) {
-            let message = if used.name == *new {
-                format!("`{new}` is defined after it was used here with another meaning")
-            } else {
-                format!("`{new}` collides with `{}`, which is used here", used.name)
-            };
-            self.sink.push(
+            let diagnostic = if used.name == *new {
                 Diagnostic::error(
                     codes::REDEFINED_AFTER_USE,
                     name.span,
-                    message,
+                    format!("`{new}` is defined after it was used here with another meaning"),
                     "defined here",
                 )
-                .label(used.span, "used here")
-                .hint("rename it, or use the other one with its scope, `::` first"),
-            );
+                .hint("rename it, or use the other one with its scope, `::` first")
+            } else {
+                differs_in_case(name, &used.name)
+            };
+            let diagnostic = diagnostic.label(used.span, "used here");
+            self.sink.push(diagnostic);
         } else if let Some(own) = &this.own_name
             && *lower(&own.name) == *key
         {
-            self.sink.push(
+            let diagnostic = if own.name == *new {
                 Diagnostic::error(
                     codes::DUPLICATE,
                     name.span,
                     format!("`{new}` has the name of the scope that it stands in"),
                     "defined here",
                 )
-                .label(own.span, "the scope")
-                .hint("rename one of them"),
-            );
+                .hint("rename one of them")
+            } else {
+                differs_in_case(name, &own.name)
+            };
+            self.sink.push(diagnostic.label(own.span, "the scope"));
         }
     }
 
@@ -565,23 +606,22 @@ impl Checker<'_> {
         let first = name.parts.first()?;
         let key = lower(&first.name);
         let found = if name.absolute {
-            self.scopes.inherited(Scopes::FILE, &key)
+            self.scopes.inherited(Scopes::FILE, &first.name)
         } else {
-            self.scopes.visible(scope, &key)
+            self.scopes.visible(scope, &first.name)
         };
         let mut entity = self.one(scope, name, first, &found)?;
         if !name.absolute {
             self.scopes.mark_used(scope, &key, first);
         }
         for part in &name.parts[1..] {
-            let key = lower(&part.name);
             if let EntityKind::Enum(def) = self.scopes.entity(entity).kind {
-                let found = self.enumerator(entity, def, part, &key)?;
+                let found = self.enumerator(entity, def, part)?;
                 entity = self.one(scope, name, part, &[found])?;
                 continue;
             }
             let inner = self.inner_scope(name, entity)?;
-            let found = self.scopes.inherited(inner, &key);
+            let found = self.scopes.inherited(inner, &part.name);
             entity = self.one(inner, name, part, &found)?;
         }
         Some(entity)
@@ -591,13 +631,13 @@ impl Checker<'_> {
     pub(super) fn resolve_quietly(&self, scope: ScopeId, name: &ScopedName) -> Option<EntityId> {
         let mut found = None;
         for (i, part) in name.parts.iter().enumerate() {
-            let key = lower(&part.name);
+            let part = &part.name;
             let candidates = match found {
-                None if i == 0 && !name.absolute => self.scopes.visible(scope, &key),
-                None => self.scopes.inherited(Scopes::FILE, &key),
-                Some(entity) => match self.scopes.enumerator(entity, &key) {
+                None if i == 0 && !name.absolute => self.scopes.visible(scope, part),
+                None => self.scopes.inherited(Scopes::FILE, part),
+                Some(entity) => match self.scopes.enumerator(entity, part) {
                     Some(enumerator) => vec![enumerator],
-                    None => self.scopes.inherited(self.scope_of(entity)?, &key),
+                    None => self.scopes.inherited(self.scope_of(entity)?, part),
                 },
             };
             let [entity] = candidates[..] else {
@@ -608,14 +648,8 @@ impl Checker<'_> {
         found
     }
 
-    fn enumerator(
-        &mut self,
-        of: EntityId,
-        def: DefId,
-        name: &Ident,
-        key: &str,
-    ) -> Option<EntityId> {
-        if let Some(found) = self.scopes.enumerator(of, key) {
+    fn enumerator(&mut self, of: EntityId, def: DefId, name: &Ident) -> Option<EntityId> {
+        if let Some(found) = self.scopes.enumerator(of, &name.name) {
             return Some(found);
         }
         let of = self.scopes.entity(of);
@@ -715,7 +749,14 @@ impl Checker<'_> {
             _ if is_first && whole.parts.len() > 1 && **name == *"CORBA" => {
                 "write `#include <orb.idl>` or `import ::CORBA;` before this".to_owned()
             }
-            Some(closest) => format!("did you mean `{closest}`?"),
+            Some(closest) => match suggest::foreign(name) {
+                // `int` is closer to `in` than to `long`.
+                Some(hint) if !closest.eq_ignore_ascii_case(name) => hint,
+                _ => format!("did you mean `{closest}`?"),
+            },
+            None if is_first && suggest::foreign(name).is_some() => {
+                suggest::foreign(name).unwrap_or_default()
+            }
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
             }
@@ -768,6 +809,18 @@ impl Checker<'_> {
         self.sink.push(diagnostic);
         None
     }
+}
+
+/// Warns of a name that another one differs from in case only. Compilers for most languages, this
+/// one among them, tell the two.
+pub(super) fn differs_in_case(name: &Ident, other: &str) -> Diagnostic {
+    Diagnostic::warning(
+        codes::CASE_COLLISION,
+        name.span,
+        format!("`{}` differs from `{other}` in case only", name.name),
+        "collides",
+    )
+    .hint("identifiers of the standard differ in more than case: rename one of them")
 }
 
 /// Returns the key of a name: IDL identifiers that differ in case only are the same.

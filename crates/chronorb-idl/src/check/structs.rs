@@ -4,7 +4,7 @@ use super::Checker;
 use super::annotations::{Target, is_on};
 use super::bases::BaseKind;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
-use super::types::Incomplete;
+use super::types::{Incomplete, has_annotation};
 use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -200,7 +200,7 @@ impl Checker<'_> {
     fn members(&mut self, scope: ScopeId, definition: &StructDef) -> Vec<Member> {
         let mut members = Vec::new();
         for member in &definition.members {
-            let ty = self.resolve_type(scope, &member.ty, true);
+            let ty = self.member_type(scope, member);
             for declarator in &member.declarators {
                 if self.is_exhausted() {
                     return members;
@@ -225,16 +225,44 @@ impl Checker<'_> {
         self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
         let ty = self.marked(ty?, &written.meta);
-        if let Some(found) = self.incomplete_part(&ty) {
-            if !found.in_sequence {
+        let is_external = has_annotation(&written.meta, "external");
+        let mut may_be_absent = target == Target::Case;
+        if is_external && let Some((open, is_union)) = self.unfinished(&ty) {
+            may_be_absent |= is_union || has_annotation(&written.meta, "optional");
+            if !may_be_absent {
+                self.incomplete_struct(open, written.ty.span);
+                return None;
+            }
+        }
+        if let Some(mut found) = self.incomplete_part(&ty) {
+            if !found.in_sequence && !is_external {
                 self.incomplete_struct(found.part, written.ty.span);
                 return None;
             }
-            // The containing type holds the declared one only in sequences, too.
+            // The containing type holds the declared one only in sequences, too, or elsewhere.
+            found.in_sequence = true;
             self.incomplete
                 .extend(self.scopes.get(scope).def.map(|def| (def, found)));
         }
         Some(self.built_member(scope, &written.meta, target, ty, name))
+    }
+
+    /// Returns the struct or union that is the type or the element of it and whose definition has
+    /// not ended, and whether it is a union.
+    fn unfinished(&self, ty: &Type) -> Option<(EntityId, bool)> {
+        match ty {
+            Type::Array { element, .. } => self.unfinished(element),
+            Type::Named(def) => {
+                let id = self.scopes.declared_as(*def)?;
+                match self.scopes.entity(id).kind {
+                    EntityKind::Struct { state, union, .. } if state != StructState::Complete => {
+                        Some((id, union))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// Returns the member of this name and type, also of the state of a value type.

@@ -4,7 +4,9 @@ use super::Checker;
 use super::annotations::Target;
 use super::scope::{EntityId, EntityKind, ScopeId, StructState};
 use super::templates::Bound;
-use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
+use crate::ast::{
+    AnnotationParam, Declarator, Expr, ExprKind, MemberDef, Meta, ScopedName, TypeKind, TypeSpec,
+};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefKind, Type};
@@ -16,6 +18,18 @@ pub(super) struct Incomplete {
     pub(super) part: EntityId,
     /// Whether the type contains it only in sequences or maps, which may be empty.
     pub(super) in_sequence: bool,
+}
+
+/// Returns whether an annotation of the standard is applied, and not with `FALSE`.
+pub(super) fn has_annotation(meta: &Meta, name: &str) -> bool {
+    meta.annotations.iter().any(|annotation| {
+        let is_off = |param: &AnnotationParam| matches!(param.value.kind, ExprKind::Boolean(false));
+        annotation
+            .name
+            .single()
+            .is_some_and(|single| *single.name == *name)
+            && !annotation.params.iter().any(is_off)
+    })
 }
 
 impl Checker<'_> {
@@ -65,6 +79,14 @@ impl Checker<'_> {
         may_define: bool,
     ) -> Option<Type> {
         self.type_of(scope, spec, may_define, false)
+    }
+
+    /// Resolves the type of a member. With `@external` the member is elsewhere in memory, so that its
+    /// type may be incomplete, if the member can also be absent: it is optional, or one of a union,
+    /// or of a union.
+    pub(super) fn member_type(&mut self, scope: ScopeId, member: &MemberDef) -> Option<Type> {
+        let is_external = has_annotation(&member.meta, "external");
+        self.type_of(scope, &member.ty, true, is_external)
     }
 
     fn type_of(

@@ -27,7 +27,7 @@ impl Checker<'_> {
                 break;
             }
             let values = self.labels(inner, &case.labels, switch.as_ref(), &mut labels);
-            let ty = self.resolve_type(inner, &case.member.ty, true);
+            let ty = self.member_type(inner, &case.member);
             for declarator in &case.member.declarators {
                 let member = self.member(inner, &case.member, Target::Case, ty.clone(), declarator);
                 cases.extend(member.map(|member| {

@@ -8,6 +8,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
+use crate::suggest::foreign;
 
 impl Parser<'_> {
     /// Parses one definition with its `;`.
@@ -111,8 +112,11 @@ impl Parser<'_> {
             }
             _ if in_interface => self.export(meta, items)?,
             _ => {
+                let foreign = foreign(word);
                 let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
                     "operations and attributes stand inside of an interface"
+                } else if let Some(hint) = &foreign {
+                    hint
                 } else {
                     "a definition begins with module, interface, struct, union, enum, exception, \
                     typedef or const"
@@ -164,8 +168,8 @@ impl Parser<'_> {
         self.depth -= 1;
         if items.is_empty() && !self.sink.has_errors() {
             self.sink.push(
-                Diagnostic::error(
-                    codes::SYNTAX,
+                Diagnostic::warning(
+                    codes::EMPTY_MODULE,
                     name.span,
                     format!("module `{}` is empty", name.name),
                     "defines nothing",

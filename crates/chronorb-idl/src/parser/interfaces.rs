@@ -185,7 +185,13 @@ impl Parser<'_> {
             }
         }
         if !self.eat(')') {
-            self.unexpected("`,` or `)`");
+            let diagnostic = self.unexpected_here("`,` or `)`");
+            let word = self.peek().ident().map(|word| &**word);
+            let diagnostic = match word {
+                Some("in" | "out" | "inout") => diagnostic.hint("write `,` between two parameters"),
+                _ => diagnostic,
+            };
+            self.sink.push(diagnostic);
             return None;
         }
         self.separate_escaped(params.iter_mut().map(|param| &mut param.name).collect());

@@ -24,7 +24,7 @@ use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Token, TokenKind};
 use crate::preprocessor::Stream;
 use crate::source::Span;
-use crate::suggest::closest;
+use crate::suggest::{closest, foreign};
 
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
 pub(crate) use literals::decoded;
@@ -210,12 +210,44 @@ impl<'a> Parser<'a> {
 
     fn unexpected_here(&self, expected: &str) -> Diagnostic {
         let token = self.peek();
-        Diagnostic::error(
+        let diagnostic = Diagnostic::error(
             codes::SYNTAX,
             token.span,
             format!("expected {expected}, found {}", described(token)),
             format!("expected {expected}"),
-        )
+        );
+        match self.hint_for_habit() {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+
+    /// Returns a hint for what other languages have at the current token, or just before it.
+    fn hint_for_habit(&self) -> Option<String> {
+        let token = self.peek();
+        if let Some(hint) = token.ident().and_then(|word| foreign(word)) {
+            return Some(hint);
+        }
+        let before = |count| Some(&self.stream.tokens[self.at.checked_sub(count)?]);
+        let previous = before(1)?;
+        let hint = match token.kind {
+            TokenKind::Punct('[') => {
+                "an array has its length behind the name, as `long name[3]`; for any length write \
+                 `sequence<long> name`"
+            }
+            TokenKind::Punct('=') => "IDL has no default values: remove it",
+            TokenKind::Punct('<') => {
+                let word = previous.ident()?;
+                return foreign(word);
+            }
+            _ => {
+                // A foreign word before was taken for a type: `static int f()`.
+                let words = [Some(previous), before(2)].into_iter().flatten();
+                let mut words = words.filter(|word| !word.first || token.first);
+                return words.find_map(|word| word.ident().and_then(|word| foreign(word)));
+            }
+        };
+        Some(hint.to_owned())
     }
 
     /// Consumes the `;` at the end of a definition. A missing one is reported behind the
@@ -243,7 +275,11 @@ impl<'a> Parser<'a> {
                 format!("`;` is missing before {}", described(token)),
                 "expected `;` here",
             )
-            .hint("end the line before with `;`"),
+            .hint(if token.ident().is_some_and(|word| **word == *"const") {
+                "IDL has no `const` behind an operation: remove it"
+            } else {
+                "end the line before with `;`"
+            }),
         );
         Some(())
     }
@@ -328,7 +364,8 @@ impl<'a> Parser<'a> {
             self.unexpected(what);
             return None;
         };
-        if is_keyword(written) {
+        let younger = is_younger(written);
+        if is_keyword(written) && !younger {
             self.sink.push(
                 Diagnostic::error(
                     codes::KEYWORD_AS_NAME,
@@ -342,6 +379,10 @@ impl<'a> Parser<'a> {
         }
         self.at += 1;
         let ident = Ident::new(written, token.span);
+        if younger {
+            self.warn_of_younger(&ident);
+            return Some(ident);
+        }
         if !ident.name.starts_with(|c: char| c.is_ascii_alphabetic()) {
             self.sink.push(
                 Diagnostic::error(
@@ -361,12 +402,26 @@ impl<'a> Parser<'a> {
             let diagnostic = if is_younger(keyword) {
                 Diagnostic::warning(codes::YOUNGER_KEYWORD, token.span, message, label)
             } else {
-                Diagnostic::error(codes::KEYWORD_COLLISION, token.span, message, label)
+                Diagnostic::warning(codes::KEYWORD_COLLISION, token.span, message, label)
             };
             self.sink
                 .push(diagnostic.hint(format!("write `_{}`", ident.name)));
         }
         Some(ident)
+    }
+
+    /// Warns of a keyword that CORBA 3 added where a name stands, as files for CORBA 2 have it.
+    fn warn_of_younger(&mut self, ident: &Ident) {
+        let name = &ident.name;
+        self.sink.push(
+            Diagnostic::warning(
+                codes::YOUNGER_KEYWORD_AS_NAME,
+                ident.span,
+                format!("`{name}` is a keyword since CORBA 3"),
+                "is a name here",
+            )
+            .hint(format!("to use it as a name, write `_{name}`")),
+        );
     }
 
     /// Gives an escaped name that stands beside the same name without an escape a name of its own,
@@ -401,6 +456,12 @@ impl<'a> Parser<'a> {
     /// misspelled keyword: `attribut long a`.
     fn hint_for_keyword(&self, keyword: &str) -> String {
         let before = self.at.checked_sub(1).map(|at| &self.stream.tokens[at]);
+        if before.is_some_and(|token| token.is(',')) && keyword != "in" {
+            return "end each member with `;`: behind `,` stands only a further name".to_owned();
+        }
+        if let Some(hint) = before.and_then(Token::ident).and_then(|word| foreign(word)) {
+            return hint;
+        }
         let meant = before
             .and_then(Token::ident)
             .filter(|word| !is_keyword(word))
@@ -425,6 +486,12 @@ impl<'a> Parser<'a> {
                         || (matches!(&**word, "Object" | "ValueBase") && !parts.is_empty()) =>
                 {
                     parts.push(Ident::new(word, token.span));
+                    self.at += 1;
+                }
+                Some(word) if is_younger(word) => {
+                    let ident = Ident::new(word, token.span);
+                    self.warn_of_younger(&ident);
+                    parts.push(ident);
                     self.at += 1;
                 }
                 Some(word) => {

@@ -9,7 +9,7 @@ mod macros;
 mod output;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::Options;
@@ -37,14 +37,22 @@ pub(crate) struct Stream {
     pub(crate) entries: Vec<Span>,
 }
 
-/// Preprocesses the main file, number 0 of the sources.
-pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> Stream {
-    run_after(None, sources, sink, options)
+impl Stream {
+    /// Returns whether there may be an import.
+    pub(crate) fn has_imports(&self) -> bool {
+        let mut words = self.tokens.iter().filter_map(Token::ident);
+        words.any(|word| **word == *"import")
+    }
 }
 
-/// Preprocesses the main file as if its first line included the one with this name.
+/// Preprocesses the main file, number 0 of the sources.
+pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> Stream {
+    run_after(&[], sources, sink, options)
+}
+
+/// Preprocesses the main file as if its first lines included these files.
 pub(crate) fn run_after(
-    implied: Option<&str>,
+    implied: &[FoundFile],
     sources: &mut Sources,
     sink: &mut Sink,
     options: &Options,
@@ -68,8 +76,9 @@ pub(crate) fn run_after(
         preprocessor.define_option(name, text);
     }
     preprocessor.open(0, Span::default());
-    if let Some(name) = implied {
-        preprocessor.include(name, false, Span::default());
+    // The file that is opened last is read first.
+    for file in implied.iter().rev() {
+        preprocessor.open_found(file.clone(), Span::default());
     }
     preprocessor.run();
     let end = preprocessor.sources.get(0).text.trim_end().len() as u32;
@@ -86,6 +95,33 @@ pub(crate) fn run_after(
         frozen: false,
     });
     out
+}
+
+/// A file that was found by its name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum FoundFile {
+    OnDisk(PathBuf),
+    /// A built-in file, by its name.
+    BuiltIn(&'static str),
+}
+
+/// Finds a file beside another one, in the include directories, or among the built-in files. Adds
+/// the paths that were searched.
+pub(crate) fn find(
+    name: &str,
+    beside: Option<&Path>,
+    options: &Options,
+    searched: &mut Vec<PathBuf>,
+) -> Option<FoundFile> {
+    let directories = options.include_dirs.iter().map(PathBuf::as_path);
+    for directory in beside.into_iter().chain(directories) {
+        let path = directory.join(name);
+        if path.is_file() {
+            return Some(FoundFile::OnDisk(path));
+        }
+        searched.push(path);
+    }
+    builtin::named(name).map(FoundFile::BuiltIn)
 }
 
 /// The maximum nesting of included files.
@@ -318,31 +354,22 @@ impl Preprocessor<'_> {
             self.bad_directive(at, "the name of the file is too long", "shorten it");
             return;
         }
-        let mut searched = Vec::new();
-        let here = self
-            .files
-            .last()
-            .map(|file| self.sources.get(file.number).path.clone());
+        let here = self.files.last().filter(|_| quoted);
+        let here = here.map(|file| self.sources.get(file.number).path.clone());
         let beside = here.as_deref().and_then(Path::parent);
-        let directories = beside
-            .filter(|_| quoted)
-            .into_iter()
-            .chain(self.options.include_dirs.iter().map(|dir| dir.as_path()));
-        let mut found = None;
-        for directory in directories {
-            let path = directory.join(name);
-            if path.is_file() {
-                found = Some(path);
-                break;
-            }
-            searched.push(format!("searched `{}`", path.display()));
+        let mut searched = Vec::new();
+        match find(name, beside, self.options, &mut searched) {
+            Some(found) => self.open_found(found, at),
+            None => self.not_found(name, at, &searched),
         }
-        let read = match (found, builtin::text(name)) {
-            (Some(path), _) => self.sources.read(&path).map_err(|error| (path, error)),
-            (None, Some(text)) => Ok(self.sources.built_in(name, text)),
-            (None, None) => {
-                self.not_found(name, at, searched);
-                return;
+    }
+
+    fn open_found(&mut self, found: FoundFile, at: Span) {
+        let read = match found {
+            FoundFile::OnDisk(path) => self.sources.read(&path).map_err(|error| (path, error)),
+            FoundFile::BuiltIn(name) => {
+                let text = builtin::text(name).unwrap_or_default();
+                Ok(self.sources.built_in(name, text))
             }
         };
         match read.map(|number| self.sources.replacement(number)) {
@@ -352,15 +379,15 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn not_found(&mut self, name: &str, at: Span, searched: Vec<String>) {
+    fn not_found(&mut self, name: &str, at: Span, searched: &[PathBuf]) {
         let mut diagnostic = Diagnostic::error(
             codes::INCLUDE_NOT_FOUND,
             at,
             format!("there is no file `{name}`"),
             "included here",
         );
-        for place in searched.into_iter().take(20) {
-            diagnostic = diagnostic.note(place);
+        for place in searched.iter().take(20) {
+            diagnostic = diagnostic.note(format!("searched `{}`", place.display()));
         }
         let diagnostic = match builtin::similar(name) {
             Some(known) => diagnostic.hint(format!(

@@ -212,3 +212,115 @@ fn names_like_younger_keywords_are_a_warning() {
         .collect();
     assert_eq!(found, [("W0012", 1), ("W0012", 2)]);
 }
+
+/// Returns the codes and hints of the errors of a text.
+fn hints(text: &str) -> Vec<(&'static str, String)> {
+    let failure = compile_text("market.idl", text, &Options::default()).unwrap_err();
+    let errors = failure.diagnostics.iter();
+    let errors = errors.filter(|finding| finding.severity == Severity::Error);
+    let hints = errors.map(|error| (error.code, error.hint.clone().unwrap_or_default()));
+    hints.collect()
+}
+
+#[test]
+fn words_and_habits_of_other_languages_get_a_hint() {
+    for (text, hint) in [
+        (
+            "interface I { void a(in int x); };",
+            "`int` is `long` in IDL",
+        ),
+        (
+            "interface I { void a(in unsigned int x); };",
+            "`int` is `long` in IDL",
+        ),
+        ("struct S { bool b; };", "`bool` is `boolean` in IDL"),
+        ("struct S { byte b; };", "`byte` is `octet` in IDL"),
+        ("struct S { int32_t b; };", "`int32_t` is `int32` in IDL"),
+        ("struct S { String b; };", "did you mean `string`?"),
+        (
+            "struct S { list<long> b; };",
+            "`list` is `sequence<T>` in IDL",
+        ),
+        (
+            "typedef long T; interface I { void a(in T[] x); };",
+            "an array has its length behind the name, as `long name[3]`; for any length write \
+             `sequence<long> name`",
+        ),
+        (
+            "interface J { }; interface I extends J { };",
+            "`extends` is `: Base` in IDL",
+        ),
+        (
+            "exception X { }; interface I { long g() throws X; };",
+            "`throws` is `raises (E)` in IDL",
+        ),
+        (
+            "class C { };",
+            "write `interface` for operations, and `struct` for data",
+        ),
+        (
+            "interface I { static long f(); };",
+            "IDL has no `static`: remove it",
+        ),
+        (
+            "module M { const static int FOO = 7; };",
+            "`int` is `long` in IDL",
+        ),
+        (
+            "struct S { long a, long b; };",
+            "end each member with `;`: behind `,` stands only a further name",
+        ),
+        (
+            "interface I { void a(in long x in string y); };",
+            "write `,` between two parameters",
+        ),
+        (
+            "interface I { void b(in long x = 3); };",
+            "IDL has no default values: remove it",
+        ),
+        (
+            "interface I { long c() const; };",
+            "IDL has no `const` behind an operation: remove it",
+        ),
+    ] {
+        assert_eq!(hints(text)[0].1, hint, "{text}");
+    }
+}
+
+#[test]
+fn a_string_over_two_lines_is_reported_once() {
+    assert_eq!(
+        hints("const string S = \"ab\ncd\";\nconst string T = \"e\";\n"),
+        [("E0007", "end it with `\"`".to_owned())]
+    );
+}
+
+#[test]
+fn files_are_read_in_their_encoding() {
+    use chronorb_idl::SourceEncoding::{Latin1, ShiftJis, Utf8};
+    let read = |encoding, bytes: &[u8]| {
+        let options = Options {
+            encoding,
+            ..Options::default()
+        };
+        chronorb_idl::compile_from("x.idl", bytes, &options)
+    };
+    // The second octet of the character is a backslash, which would continue the line.
+    let shift_jis = b"// \x95\x5c\nconst wstring S = L\"\x95\x5c\";\n";
+    let compilation = read(ShiftJis, shift_jis).unwrap();
+    let chronorb_idl::model::DefKind::Const { value, .. } = &compilation.model.definitions[0].kind
+    else {
+        panic!("no constant");
+    };
+    assert_eq!(format!("{value:?}"), "WString(\"表\")");
+    let in_utf_8 = read(Utf8, shift_jis).unwrap();
+    assert!(in_utf_8.model.definitions.is_empty(), "all is comment");
+    let latin_1 = b"const string S = \"\xe9\";\n";
+    let compilation = read(Latin1, latin_1).unwrap();
+    let chronorb_idl::model::DefKind::Const { value, .. } = &compilation.model.definitions[0].kind
+    else {
+        panic!("no constant");
+    };
+    assert_eq!(format!("{value:?}"), "String(\"é\")");
+    assert!(read(Utf8, latin_1).is_err());
+}
