@@ -25,6 +25,12 @@ fn main() -> Result<(), BuildError> {
         "idl/pages.idl",
     ])?;
 
+    // Cargo would show its warnings in each build.
+    println!("cargo::rerun-if-changed=idl/second_names.idl");
+    configure()
+        .emit_rerun_if_changed(false)
+        .compile(&["idl/second_names.idl"])?;
+
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [
         ("binary_search", OperationDemux::BinarySearch),
@@ -39,6 +45,14 @@ fn main() -> Result<(), BuildError> {
             .operation_demux(strategy)
             .compile(&["idl/shapes.idl"])?;
     }
+
+    // Two of the files have one name.
+    let dir = Path::new(&out_dir).join("shared");
+    let _ = fs::create_dir_all(&dir);
+    configure()
+        .out_dir(dir)
+        .shared("crate::shared")
+        .compile(&["idl/shared/m.idl", "idl/shared/y/types.idl"])?;
 
     let dir = Path::new(&out_dir).join("owned");
     let _ = fs::create_dir_all(&dir);

@@ -1,18 +1,19 @@
 //! Compilation of IDL files to Rust files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
 use chronorb_idl::model::Model;
-use chronorb_idl::{Compilation, Failure, Options};
+use chronorb_idl::{Compilation, Failure, Options, SourceEncoding};
 
 use crate::files::TemporaryFiles;
 use crate::generate::{
-    ExampleSources, GenerateError, GenerateOptions, GeneratedFile, example, generate,
-    generate_each, generate_files, is_defined,
+    ExampleSources, GenerateError, GenerateOptions, GeneratedFile, SharedModules, example,
+    generate, generate_each, generate_files, is_defined, second_names,
 };
+use crate::names::SecondName;
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
 use crate::renames::{rename_files, renamed};
@@ -49,6 +50,7 @@ pub struct Builder {
     file_per_module: bool,
     shared: Option<String>,
     strict: bool,
+    encoding: SourceEncoding,
     renames: Vec<(String, String)>,
     options: GenerateOptions,
 }
@@ -63,6 +65,7 @@ impl Default for Builder {
             file_per_module: false,
             shared: None,
             strict: false,
+            encoding: SourceEncoding::default(),
             renames: Vec::new(),
             options: GenerateOptions::default(),
         }
@@ -128,6 +131,12 @@ impl Builder {
     /// otherwise; see [`chronorb_idl::codes::LENIENT`].
     pub fn strict(mut self, on: bool) -> Self {
         self.strict = on;
+        self
+    }
+
+    /// Sets the encoding of the IDL files. The default is UTF-8.
+    pub fn encoding(mut self, encoding: SourceEncoding) -> Self {
+        self.encoding = encoding;
         self
     }
 
@@ -203,6 +212,8 @@ impl Builder {
     ///
     /// The program includes them with `mod services { chronorb::include_idl!("mod"); }`, and has
     /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`.
+    /// Of two files with one name, the module of the second has the name of its folder before it:
+    /// `radar/types.idl` beside `types.idl` is `services::radar_types`.
     /// Files that are built into the compiler, as `orb.idl`, are among them if others use their
     /// definitions.
     ///
@@ -235,6 +246,7 @@ impl Builder {
             defines: self.defines.clone(),
             strict: self.strict,
             portable: false,
+            encoding: self.encoding,
         };
         let mut output = Output::new(&self)?;
         for file in files {
@@ -242,16 +254,21 @@ impl Builder {
             self.report(&compilation);
             output.add(file.as_ref(), &compilation)?;
         }
-        output.commit()
+        for second in output.commit()? {
+            self.warn(&format!("chronorb: warning: {second}"));
+        }
+        Ok(())
     }
 
     /// Writes the output of [`Builder::compile`] for files that are already compiled. `compiled`
     /// has the path of each file and the result of [`chronorb_idl::compile`]. Prints no warnings.
+    /// Returns the definitions whose Rust name is another one than their IDL name gives, because
+    /// that is taken, each once.
     ///
     /// # Errors
     ///
     /// See [`BuildError`].
-    pub fn write(self, compiled: &[(PathBuf, Compilation)]) -> Result<(), BuildError> {
+    pub fn write(self, compiled: &[(PathBuf, Compilation)]) -> Result<Vec<SecondName>, BuildError> {
         let mut output = Output::new(&self)?;
         for (file, compilation) in compiled {
             output.add(file, compilation)?;
@@ -259,15 +276,16 @@ impl Builder {
         output.commit()
     }
 
-    /// Checks that a compiled file has a Rust form with these settings. Writes nothing.
+    /// Checks that a compiled file has a Rust form with these settings. Generates nothing, so that
+    /// [`GenerateError::TooMuchText`] is not found. Returns the definitions whose Rust name is
+    /// another one than their IDL name gives, because that is taken.
     ///
     /// # Errors
     ///
     /// [`BuildError::Generate`], and those about renames in files beside the IDL.
-    pub fn check(&self, compilation: &Compilation) -> Result<(), BuildError> {
+    pub fn check(&self, compilation: &Compilation) -> Result<Vec<SecondName>, BuildError> {
         let (model, _) = renamed(&compilation.model, &self.renames)?;
-        generate(&model, &self.options)?;
-        Ok(())
+        Ok(second_names(&model, &self.options)?)
     }
 
     /// Returns a servant, a server and a client of the first interface of a compiled file, to begin
@@ -291,14 +309,21 @@ impl Builder {
         example.ok_or(BuildError::NoInterface)
     }
 
-    fn report(&self, compilation: &Compilation) {
-        let warnings = compilation.warnings.render(false);
-        if !self.emit_rerun_if_changed {
-            eprint!("{warnings}");
-            return;
+    /// Shows the lines of a warning.
+    fn warn(&self, warning: &str) {
+        for line in warning.lines() {
+            if self.emit_rerun_if_changed {
+                println!("cargo::warning={line}");
+            } else {
+                eprintln!("{line}");
+            }
         }
-        for line in warnings.lines() {
-            println!("cargo::warning={line}");
+    }
+
+    fn report(&self, compilation: &Compilation) {
+        self.warn(&compilation.warnings.render(false));
+        if !self.emit_rerun_if_changed {
+            return;
         }
         for file in compilation.model.files_on_disk() {
             println!("cargo::rerun-if-changed={}", file.display());
@@ -322,6 +347,11 @@ struct Output<'a> {
     unused_renames: Vec<&'a str>,
     /// The lines of `mod.rs`.
     modules: String,
+    second_names: Vec<SecondName>,
+    /// The modules for files, if each file has one.
+    shared: SharedModules,
+    /// The names of files with real-time annotations, without their extension.
+    annotated: HashSet<String>,
 }
 
 impl<'a> Output<'a> {
@@ -341,6 +371,9 @@ impl<'a> Output<'a> {
                 .map(|(idl, _)| idl.as_str())
                 .collect(),
             modules: String::new(),
+            second_names: Vec::new(),
+            shared: SharedModules::default(),
+            annotated: HashSet::new(),
         })
     }
 
@@ -348,6 +381,12 @@ impl<'a> Output<'a> {
         let (model, used) = renamed(&compilation.model, &self.builder.renames)?;
         self.unused_renames.retain(|idl| !used.contains(*idl));
         let model = &*model;
+        for second in second_names(model, &self.builder.options)? {
+            // Several files may include the one with the definition.
+            if !self.second_names.contains(&second) {
+                self.second_names.push(second);
+            }
+        }
         if let Some(root) = &self.builder.shared {
             return self.add_shared(file, model, root);
         }
@@ -383,15 +422,13 @@ impl<'a> Output<'a> {
     /// Adds the file and all that it includes, unless they were added before.
     fn add_shared(&mut self, file: &Path, model: &Model, root: &str) -> Result<(), BuildError> {
         self.unused.retain(|idl| !is_defined(model, idl));
-        let is_present = |path: &Path| self.sources.values().any(|source| source == path);
-        for module in generate_each(model, &self.builder.options, root, is_present)? {
+        let sources = &self.sources;
+        let is_present = |name: &str| sources.contains_key(name);
+        let options = &self.builder.options;
+        let modules = generate_each(model, options, root, &mut self.shared, is_present)?;
+        for module in modules {
             let (name, source) = (module.name, module.source);
-            if let Some(first) = self.sources.insert(name.clone(), source.clone()) {
-                return Err(BuildError::SameName {
-                    first,
-                    second: source,
-                });
-            }
+            self.sources.insert(name.clone(), source.clone());
             self.stage(Path::new(&format!("{name}.rs")), &module.text)?;
             let idl = source.file_name().unwrap_or_default().to_string_lossy();
             let idl = idl.replace(char::is_control, " ");
@@ -402,7 +439,13 @@ impl<'a> Output<'a> {
         }
         if let Some(text) = real_time_annotations(model) {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            self.stage(Path::new(&format!("{stem}.rt.toml")), &text)?;
+            // Of two files with one name, the second has that of its module.
+            let name = if self.annotated.insert(stem.to_string()) {
+                stem.into_owned()
+            } else {
+                self.shared.name(file)
+            };
+            self.stage(Path::new(&format!("{name}.rt.toml")), &text)?;
         }
         Ok(())
     }
@@ -414,7 +457,8 @@ impl<'a> Output<'a> {
             .map_err(|source| BuildError::Write { path, source })
     }
 
-    fn commit(mut self) -> Result<(), BuildError> {
+    /// Puts the files into their places, and returns the definitions with second names.
+    fn commit(mut self) -> Result<Vec<SecondName>, BuildError> {
         if self.builder.shared.is_some() {
             let version = env!("CARGO_PKG_VERSION");
             let modules = std::mem::take(&mut self.modules);
@@ -435,7 +479,8 @@ impl<'a> Output<'a> {
         }
         self.staged
             .commit()
-            .map_err(|(path, source)| BuildError::Write { path, source })
+            .map_err(|(path, source)| BuildError::Write { path, source })?;
+        Ok(self.second_names)
     }
 }
 
@@ -467,7 +512,8 @@ pub enum BuildError {
 
     /// Two files would be written to the same Rust file.
     #[error(
-        "{first} and {second} would both be written to the same file",
+        "{first} and {second} would both be written to the same file\n  hint: write each to a \
+         directory of its own, or compile both with shared, which gives each file a module",
         first = .first.display(),
         second = .second.display()
     )]

@@ -28,8 +28,9 @@
 //! | operation that raises | `Result` with an enum, `GetQuoteError` |
 //! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |
 //!
-//! Names take the case that Rust expects. `@rust::name("x")` gives another name, for example if
-//! two become the same; [`Builder::rename`] does so from outside.
+//! Names take the case that Rust expects. Where two become the same, the later one gets an
+//! underscore, with a warning. `@rust::name("x")` gives another name, and [`Builder::rename`] does
+//! so from outside.
 
 mod builder;
 mod files;
@@ -46,10 +47,12 @@ mod renames;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
+pub use chronorb_idl::SourceEncoding;
 pub use generate::{
     ExampleSources, GenerateError, GenerateOptions, GeneratedFile, generate, generate_files,
+    second_names,
 };
-pub use names::Place;
+pub use names::{Place, SecondName};
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};
 pub use realtime::real_time_annotations;

@@ -35,6 +35,16 @@ pub mod names {
     chronorb::include_idl!("names");
 }
 
+/// Names that become one in Rust.
+pub mod second_names {
+    chronorb::include_idl!("second_names");
+}
+
+/// A module for each file, two of which have one name.
+pub mod shared {
+    include!(concat!(env!("OUT_DIR"), "/shared/mod.rs"));
+}
+
 /// Inheritance by two ways, types inside types, and interfaces without anything.
 pub mod shapes {
     chronorb::include_idl!("shapes");

@@ -30,7 +30,7 @@ pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> T
         let methods = context.names.own_methods(abstract_);
         let methods = methods
             .iter()
-            .map(|method| Signature::plain(context, method).forwarding());
+            .map(|method| Signature::plain_of(context, id, method).forwarding());
         quote! { impl #path for #handle { #(#methods)* } }
     });
     let paths = abstracts.iter().map(|&id| context.path(id, ""));

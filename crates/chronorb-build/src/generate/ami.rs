@@ -107,7 +107,8 @@ impl Context<'_> {
 /// Returns both methods for an operation, or for the reading or setting of an attribute.
 fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
     let rt = rt();
-    let (begin, send) = (begin_name(method), send_name(method));
+    let plain = context.names.in_handle(id, method);
+    let (begin, send) = (begin_name(plain), send_name(plain));
     let handler = method.fresh("handler");
     let reply = method.fresh("reply");
     let inputs: Vec<_> = method.inputs().map(as_in).collect();
@@ -121,7 +122,6 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
     let trait_path = context.path(method.interface, "ReplyHandler");
     let operation = method.ident();
 
-    let plain = &method.rust_name;
     let begin_doc = format!(
         " As [`{plain}`](Self::{plain}), without waiting for the reply. The result is taken from \
         the returned value when the reply has arrived."
@@ -133,6 +133,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
         begin_body(context, method, &inputs)
     } else {
         let base = context.path(method.interface, "");
+        let begin = begin_name(&method.rust_name);
         quote! {
             <#base as ::core::convert::From<Self>>::from(::core::clone::Clone::clone(self))
                 .#begin(#(#names),*)
@@ -268,10 +269,10 @@ fn as_in<'m>(param: &MethodParam<'m>) -> MethodParam<'m> {
     }
 }
 
-fn begin_name(method: &Method<'_>) -> Ident {
-    format_ident!("begin_{}", method.rust_name)
+fn begin_name(method: &str) -> Ident {
+    format_ident!("begin_{method}")
 }
 
-fn send_name(method: &Method<'_>) -> Ident {
-    format_ident!("send_{}", method.rust_name)
+fn send_name(method: &str) -> Ident {
+    format_ident!("send_{method}")
 }

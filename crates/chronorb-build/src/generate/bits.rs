@@ -156,7 +156,7 @@ pub(super) fn set(context: Context<'_>, id: DefId) -> TokenStream {
         };
         let rust_name = names::bit_field(field_name, &field.annotations);
         let getter = ident(&rust_name);
-        let setter = format_ident!("with_{}", rust_name.trim_end_matches('_'));
+        let setter = format_ident!("{}", names::bit_field_setter(&rust_name));
         let fallback = format!("IDL field `{field_name}`.");
         let doc = context.doc(field.doc.as_deref(), &fallback);
         let setter_doc = format!(

@@ -9,7 +9,7 @@ use super::context::{Context, ident};
 use super::external::Externals;
 use super::owned_servant::signature;
 use super::{CheckedModel, GenerateError, GenerateOptions};
-use crate::names::{Method, MethodParam};
+use crate::names::{Method, MethodParam, distinct_parts};
 use crate::shape;
 
 /// The source files of a server and a client, by [`Builder::example`](crate::Builder::example).
@@ -38,6 +38,7 @@ pub(crate) fn example(
     options: &GenerateOptions,
     library: &str,
 ) -> Result<Option<ExampleSources>, GenerateError> {
+    let model = &*distinct_parts(model)?.0;
     let Some((id, interface)) = first_interface(model) else {
         return Ok(None);
     };
@@ -173,7 +174,9 @@ fn client(
     let handle = context.handle_path(id);
     let name = context.names.name(id);
     let methods = context.names.all_methods(id, interface);
-    let calls = methods.iter().map(|method| client_call(context, method));
+    let calls = methods
+        .iter()
+        .map(|method| client_call(context, id, method));
     let calls: Vec<_> = calls.collect();
     let library = ident(library);
     let target = if calls.is_empty() {
@@ -204,9 +207,9 @@ fn client(
 }
 
 /// Returns the statements that call the method and print its results.
-fn client_call(context: Context<'_>, method: &Method<'_>) -> TokenStream {
-    let name = method.ident();
-    let shown = &method.rust_name;
+fn client_call(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
+    let shown = context.names.in_handle(id, method);
+    let name = ident(shown);
     let inputs: Option<Vec<_>> = method
         .inputs()
         .map(|param| argument(context, param))

@@ -1,7 +1,7 @@
 //! Definitions that other crates have generated.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use chronorb_idl::model::{DefId, DefKind, Definition, Model};
 use proc_macro2::TokenStream;
@@ -92,12 +92,13 @@ impl Externals {
         paths: &[(String, String)],
         file: usize,
         root: &str,
+        modules: &mut SharedModules,
     ) -> Result<Self, GenerateError> {
         let mut all = Self::new(model, paths)?;
         all.of.resize(model.definitions.len(), None);
         let first = all.externals.len();
         for path in &model.files {
-            let module = format!("{root}::{}", module_of(path));
+            let module = format!("{root}::{}", modules.name(path));
             all.externals
                 .push(External::parse(&format!("{}.idl", stem_of(path)), &module)?);
         }
@@ -200,6 +201,37 @@ pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
 fn is_named(file: &Path, name: &str) -> bool {
     let built_in = file.to_str().and_then(|path| path.strip_prefix('<'));
     file.ends_with(name) || built_in.and_then(|path| path.strip_suffix('>')) == Some(name)
+}
+
+/// The modules for files, if each file has one.
+#[derive(Debug, Default)]
+pub(crate) struct SharedModules {
+    /// By the path of the file without links.
+    names: HashMap<PathBuf, String>,
+    taken: HashSet<String>,
+}
+
+impl SharedModules {
+    /// Returns the name of a file's module: that of the file, or, if another file has that, with
+    /// the name of its folder before it, and with underscores behind it if that is taken too.
+    pub(crate) fn name(&mut self, path: &Path) -> String {
+        let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(name) = self.names.get(&key) {
+            return name.clone();
+        }
+        let mut name = module_of(path);
+        if self.taken.contains(&name)
+            && let Some(folder) = key.parent().and_then(Path::file_name)
+        {
+            let stem = format!("{}_{}", folder.to_string_lossy(), stem_of(path));
+            name = snake(&identifier(&stem));
+        }
+        while !self.taken.insert(name.clone()) {
+            name.push('_');
+        }
+        self.names.insert(key, name.clone());
+        name
+    }
 }
 
 /// Returns the name of the module for a file, if each file has one.

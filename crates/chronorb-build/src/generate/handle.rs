@@ -110,16 +110,16 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
 fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
     let plain = context
         .has_plain(method)
-        .then(|| Signature::plain(context, method));
+        .then(|| Signature::plain_of(context, id, method));
     let twin = context
         .has_borrowing(method)
-        .then(|| Signature::twin(context, method));
+        .then(|| Signature::twin(context, id, method));
     let home = if context.has_derived(method.interface) && !context.is_external(method.interface) {
         Home::Function
     } else {
         Home::Handle
     };
-    let plain_body = || plain_body(context, method, home);
+    let plain_body = || plain_body(context, id, method, home);
     let twin_body = || invocation(context, method, home, Form::View);
     if home == Home::Handle {
         let plain = plain.map(|plain| plain.method(&plain_body()));
@@ -165,7 +165,7 @@ impl Home {
 }
 
 /// Returns the plain method's body.
-fn plain_body(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
+fn plain_body(context: Context<'_>, id: DefId, method: &Method<'_>, home: Home) -> TokenStream {
     if method.oneway {
         return oneway(context, method, home);
     }
@@ -176,7 +176,7 @@ fn plain_body(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStr
         .any(|param| shape::has_twin(context.model, param.ty));
     let direct = direct(context, method, &home.object(method));
     let marshalled = if method.has_twin(context.model) && !takes_owned {
-        through_twin(context, method, home)
+        through_twin(context, id, method, home)
     } else {
         invocation(context, method, home, Form::Owned)
     };
@@ -199,12 +199,12 @@ fn oneway(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream 
 }
 
 /// Returns a body that calls the twin and copies the results.
-fn through_twin(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
-    let twin = Signature::twin(context, method);
+fn through_twin(context: Context<'_>, id: DefId, method: &Method<'_>, home: Home) -> TokenStream {
+    let twin = Signature::twin(context, id, method);
     let arguments = &twin.names;
     let call = match home {
         Home::Handle => {
-            let name = &twin.name;
+            let name = &twin.handle_name;
             quote! { self.#name(#(#arguments),*) }
         }
         Home::Function => {

@@ -46,9 +46,9 @@ use quote::{format_ident, quote};
 pub use error::GenerateError;
 pub use example::ExampleSources;
 pub(crate) use example::example;
-pub(crate) use external::is_defined;
+pub(crate) use external::{SharedModules, is_defined};
 
-use crate::names::Names;
+use crate::names::{Names, SecondName, distinct_parts};
 use crate::operation_demux::OperationDemux;
 use crate::recursion::Recursion;
 use crate::shape;
@@ -101,13 +101,33 @@ impl GenerateOptions {
 ///
 /// # Errors
 ///
-/// [`GenerateError`] if two IDL names become one Rust name; `@rust::name("x")` then gives one of
-/// them another. Types of more than 200 levels or 65536 parts are refused.
+/// [`GenerateError`] if a name given by `@rust::name("x")` is taken. Types of more than 200 levels
+/// or 65536 parts are refused. Of two IDL names that would become one Rust name the later one gets
+/// an underscore; [`second_names`] lists these.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
+    let model = &*distinct_parts(model)?.0;
     let checked = CheckedModel::new(model, options)?;
     let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);
     file(context, main_file(model))
+}
+
+/// Checks a model as [`generate`] does, except for the size of the whole code, and generates none.
+/// Returns the definitions that have another Rust name than their IDL name gives, because it is
+/// taken.
+///
+/// # Errors
+///
+/// Those of [`generate`].
+pub fn second_names(
+    model: &Model,
+    options: &GenerateOptions,
+) -> Result<Vec<SecondName>, GenerateError> {
+    let (model, mut second_names) = distinct_parts(model)?;
+    let checked = CheckedModel::new(&model, options)?;
+    Externals::without_unused(&model, &options.extern_paths)?;
+    second_names.extend(checked.names.into_second_names());
+    Ok(second_names)
 }
 
 /// Returns the definitions that are not external, as a file with the name of this one.
@@ -151,21 +171,24 @@ pub(crate) fn generate_each(
     model: &Model,
     options: &GenerateOptions,
     root: &str,
-    is_present: impl Fn(&Path) -> bool,
+    names: &mut SharedModules,
+    is_present: impl Fn(&str) -> bool,
 ) -> Result<Vec<GeneratedModule>, GenerateError> {
+    let model = &*distinct_parts(model)?.0;
     let checked = CheckedModel::new(model, options)?;
     let mut modules = Vec::new();
     for (i, source) in model.files.iter().enumerate() {
-        if is_present(source) {
+        let name = names.name(source);
+        if is_present(&name) {
             continue;
         }
-        let externals = Externals::beside(model, &options.extern_paths, i, root)?;
+        let externals = Externals::beside(model, &options.extern_paths, i, root, names)?;
         let context = checked.context(model, options, &externals);
         if i > 0 && !model.roots.iter().any(|&id| context.is_generated(id)) {
             continue;
         }
         modules.push(GeneratedModule {
-            name: module_of(source),
+            name,
             source: source.clone(),
             text: file(context, source)?,
         });
@@ -193,6 +216,7 @@ pub fn generate_files(
     model: &Model,
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
+    let model = &*distinct_parts(model)?.0;
     let checked = CheckedModel::new(model, options)?;
     let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);

@@ -1,6 +1,6 @@
 //! The signatures of a handle's methods.
 
-use chronorb_idl::model::ParamMode;
+use chronorb_idl::model::{DefId, ParamMode};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -12,7 +12,9 @@ use crate::names::Method;
 /// A method of the handle, without its body.
 pub(super) struct Signature {
     doc: TokenStream,
-    pub(super) name: Ident,
+    name: Ident,
+    /// The name in the handle, where that of an inherited method may be another one.
+    pub(super) handle_name: Ident,
     generics: TokenStream,
     params: Vec<TokenStream>,
     /// The names of the parameters.
@@ -27,6 +29,7 @@ impl Signature {
         Self {
             doc: context.doc(method.doc, &format!("IDL {}.", method.what)),
             name: method.ident(),
+            handle_name: method.ident(),
             generics: TokenStream::new(),
             params: params(context, method, Form::Owned),
             names: method.inputs().map(|p| ident(&p.rust_name)).collect(),
@@ -34,10 +37,18 @@ impl Signature {
         }
     }
 
-    /// Returns the method whose results borrow from the scope.
-    pub(super) fn twin(context: Context<'_>, method: &Method<'_>) -> Self {
+    /// Returns the method as [`Self::plain`] does, for the handle of an interface.
+    pub(super) fn plain_of(context: Context<'_>, id: DefId, method: &Method<'_>) -> Self {
+        Self {
+            handle_name: ident(context.names.in_handle(id, method)),
+            ..Self::plain(context, method)
+        }
+    }
+
+    /// Returns the method whose results borrow from the scope, for the handle of an interface.
+    pub(super) fn twin(context: Context<'_>, id: DefId, method: &Method<'_>) -> Self {
         let rt = rt();
-        let plain = &method.rust_name;
+        let plain = context.names.in_handle(id, method);
         let doc = if context.has_plain(method) {
             let doc = format!(
                 " As [`{plain}`](Self::{plain}), with results that borrow from the scope: \
@@ -54,6 +65,7 @@ impl Signature {
         Self {
             doc,
             name: suffixed(&method.ident(), "_in"),
+            handle_name: suffixed(&ident(plain), "_in"),
             generics: quote! { <'s> },
             params: [quote! { #scope: &'s mut #rt::Scope }]
                 .into_iter()
@@ -64,10 +76,11 @@ impl Signature {
         }
     }
 
+    /// Returns the method of the handle.
     pub(super) fn method(&self, body: &TokenStream) -> TokenStream {
         let Self {
             doc,
-            name,
+            handle_name: name,
             generics,
             params,
             output,
@@ -98,13 +111,14 @@ impl Signature {
     pub(super) fn forwarding(&self) -> TokenStream {
         let Self {
             name,
+            handle_name,
             params,
             names,
             output,
             ..
         } = self;
         quote! {
-            fn #name(&self, #(#params),*) -> #output { Self::#name(self, #(#names),*) }
+            fn #name(&self, #(#params),*) -> #output { Self::#handle_name(self, #(#names),*) }
         }
     }
 

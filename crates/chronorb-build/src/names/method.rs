@@ -17,6 +17,8 @@ pub(crate) struct Method<'m> {
     pub(crate) wire_name: String,
     /// The name of the Rust method.
     pub(crate) rust_name: String,
+    /// Whether the IDL or a rename gives the name of the Rust method.
+    pub(crate) is_named: bool,
     pub(crate) doc: Option<&'m str>,
     pub(crate) location: &'m Location,
     pub(crate) oneway: bool,

@@ -28,6 +28,12 @@ pub(crate) fn bit_field(name: &str, annotations: &[Annotation]) -> String {
     rename(annotations).unwrap_or_else(|| snake(name))
 }
 
+/// Returns the setter for the field of a bit set with this getter.
+pub(crate) fn bit_field_setter(getter: &str) -> String {
+    // The underscore of a word that Rust keeps for itself is not needed.
+    format!("with_{}", getter.strip_suffix('_').unwrap_or(getter))
+}
+
 /// Returns the variant of a union for discriminators that select no member, if there are such:
 /// `Other`, or `Other2` and so on where a member is called that.
 pub(crate) fn implicit_default(model: &Model, union: &Union) -> Option<String> {
@@ -104,7 +110,7 @@ impl<'p> Part<'p> {
             return Vec::new();
         };
         let getter = bit_field(name, &field.annotations);
-        let setter = format!("with_{}", getter.trim_end_matches('_'));
+        let setter = bit_field_setter(&getter);
         let part = |rust_name| Self {
             what: "field",
             name,

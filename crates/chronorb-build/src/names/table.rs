@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use chronorb_idl::model::{
     Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Interface, Location,
-    Model, Operation, Param, ParamMode, Type,
+    Model, Operation, Param, ParamMode, Type, ValueType,
 };
 
 use super::method::{Method, MethodError, MethodParam};
 use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
+use super::scope::SecondName;
 use super::{Claims, Place, ami, escaped, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
@@ -26,10 +27,17 @@ pub(crate) struct Names<'m> {
     factories: HashMap<DefId, Vec<Method<'m>>>,
     /// By typedef: the constant for its type code.
     type_codes: HashMap<DefId, String>,
+    /// By derived interface, and by the interface and the name on the wire of an inherited method:
+    /// the method's name in the handle, if another one has its own.
+    inherited: HashMap<DefId, InheritedNames>,
+    second: Vec<SecondName>,
 }
 
+type InheritedNames = HashMap<(DefId, String), String>;
+
 impl<'m> Names<'m> {
-    /// Names everything in the model. Fails if two definitions get the same name in the same scope.
+    /// Names everything in the model. Where two definitions would get the same name in the same
+    /// scope, the second gets underscores behind it. Fails if that name is given by the IDL.
     ///
     /// With `ami`, operations without annotations about it can be called asynchronously.
     /// With `owned_servants`, interfaces have a trait for those.
@@ -47,18 +55,35 @@ impl<'m> Names<'m> {
             methods: HashMap::new(),
             factories: HashMap::new(),
             type_codes: HashMap::new(),
+            inherited: HashMap::new(),
+            second: Vec::new(),
         };
         builder.name_definitions(&model.roots, &[])?;
         builder.name_type_codes()?;
         builder.name_methods()?;
-        builder.check_methods()?;
         Ok(Self {
             taken: builder.items.iter().map(|(_, name)| name.clone()).collect(),
             items: builder.items,
             methods: builder.methods,
             factories: builder.factories,
             type_codes: builder.type_codes,
+            inherited: builder.inherited,
+            second: builder.second,
         })
+    }
+
+    /// Returns the definitions whose names would have been those of others.
+    pub(crate) fn into_second_names(self) -> Vec<SecondName> {
+        self.second
+    }
+
+    /// Returns the name of an own or inherited method in the handle of an interface.
+    pub(crate) fn in_handle<'n>(&'n self, interface: DefId, method: &'n Method<'_>) -> &'n str {
+        let inherited = self.inherited.get(&interface).and_then(|names| {
+            // Only few interfaces have such names.
+            names.get(&(method.interface, method.wire_name.clone()))
+        });
+        inherited.unwrap_or(&method.rust_name)
     }
 
     /// Returns the constant for the type code of a typedef, beside it.
@@ -111,6 +136,8 @@ struct Builder<'m> {
     methods: HashMap<DefId, Vec<Method<'m>>>,
     factories: HashMap<DefId, Vec<Method<'m>>>,
     type_codes: HashMap<DefId, String>,
+    inherited: HashMap<DefId, InheritedNames>,
+    second: Vec<SecondName>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -124,72 +151,117 @@ impl<'m> Builder<'m> {
         for &id in ids {
             let definition = self.model.get(id);
             let place = self.place_of(definition);
-            let name = self.rust_name(definition)?;
+            let given = renamed(&definition.annotations, &place)?;
+            let wanted = given.clone().unwrap_or_else(|| rust_name(definition));
+            let space = match definition.kind {
+                DefKind::Const { .. } => Space::Values,
+                _ => Space::Types,
+            };
+            let suffixes = self.suffixes(id);
+            let name = if suffixes.is_empty() {
+                wanted
+            } else {
+                let all = |name: &str| -> Vec<String> {
+                    let all = suffixes.iter();
+                    all.map(|suffix| format!("{name}{suffix}")).collect()
+                };
+                self.claim_distinct(module, space, &wanted, given.is_some(), &place, all)?
+            };
             self.items[id.0 as usize] = (module.to_vec(), name.clone());
-            match &definition.kind {
+            let nested = match &definition.kind {
                 DefKind::Module { members } => {
-                    self.claim(module, Space::Types, &name, &place)?;
-                    self.name_definitions(members, &inner(module, name))?;
+                    self.name_definitions(members, &inner(module, name.clone()))?;
+                    continue;
                 }
-                DefKind::Const { .. } => self.claim(module, Space::Values, &name, &place)?,
-                DefKind::Interface(interface) => {
-                    let suffixes: &[&str] = match (interface.local, interface.is_abstract) {
-                        (true, _) => &[""],
-                        (_, true) => &["", "Ref", "Servant", "Skeleton"],
-                        _ => &["", "Servant", "Skeleton"],
-                    };
-                    let owned = (self.owned_servants && !interface.local).then_some("OwnedServant");
-                    for suffix in suffixes.iter().copied().chain(owned) {
-                        self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
-                    }
-                    self.name_nested(&interface.nested, module, &name, &place)?;
-                }
+                DefKind::Interface(interface) => &interface.nested[..],
                 DefKind::Struct { nested, .. } | DefKind::Exception { nested, .. } => {
-                    self.claim_with_twin(module, id, &name, &place)?;
                     let members = shape::parts(self.model, id);
                     self.check_parts(members.map(Part::of_struct), &[])?;
-                    self.name_nested(nested, module, &name, &place)?;
+                    nested
                 }
                 DefKind::Union(union) => {
-                    self.claim_with_twin(module, id, &name, &place)?;
                     let members = shape::parts(self.model, id);
                     self.check_parts(members.map(Part::of_union), &[])?;
-                    self.name_nested(&union.nested, module, &name, &place)?;
+                    &union.nested
                 }
                 DefKind::Enum { enumerators, .. } => {
-                    self.claim(module, Space::Types, &name, &place)?;
                     let enumerators = enumerators.iter();
                     let parts = enumerators.map(|e| Part::of_enum(e, &definition.location));
                     self.check_parts(parts, &[])?;
+                    &[]
                 }
                 DefKind::Bitmask { flags, .. } => {
-                    self.claim(module, Space::Types, &name, &place)?;
                     self.check_parts(flags.iter().map(Part::of_bitmask), BITMASK_ITEMS)?;
+                    &[]
                 }
                 DefKind::Bitset { .. } => {
-                    self.claim(module, Space::Types, &name, &place)?;
                     let fields = shape::bit_fields(self.model, id);
                     let parts = fields.into_iter().flat_map(Part::of_bitset);
                     self.check_parts(parts, BITSET_ITEMS)?;
+                    &[]
                 }
                 DefKind::Value(value) => {
-                    for suffix in ["", "State", "Factory", "Value"] {
-                        self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
-                    }
                     let members = value.state.iter().map(|state| &state.member);
                     self.check_parts(members.map(Part::of_struct), &[])?;
-                    self.name_nested(&value.nested, module, &name, &place)?;
+                    &value.nested
                 }
-                DefKind::ValueBox { nested, .. } => {
-                    self.claim(module, Space::Types, &name, &place)?;
-                    self.name_nested(nested, module, &name, &place)?;
-                }
-                DefKind::Native => self.claim(module, Space::Types, &name, &place)?,
-                DefKind::Typedef { .. } => self.claim_with_twin(module, id, &name, &place)?,
-                _ => {}
-            }
+                DefKind::ValueBox { nested, .. } => nested,
+                _ => &[],
+            };
+            self.name_nested(nested, module, &name, &place)?;
         }
         Ok(())
+    }
+
+    /// Returns the ends of the names of the items that are generated for a definition.
+    fn suffixes(&self, id: DefId) -> Vec<&'static str> {
+        let twin = |mut suffixes: Vec<&'static str>| {
+            if shape::has_twin(self.model, &Type::Named(id)) {
+                suffixes.push("Buf");
+            }
+            suffixes
+        };
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) => {
+                let mut suffixes = match (interface.local, interface.is_abstract) {
+                    (true, _) => vec![""],
+                    (_, true) => vec!["", "Ref", "Servant", "Skeleton"],
+                    _ => vec!["", "Servant", "Skeleton"],
+                };
+                if self.owned_servants && !interface.local {
+                    suffixes.push("OwnedServant");
+                }
+                if self.has_handler(id, interface) {
+                    suffixes.push("ReplyHandler");
+                }
+                suffixes
+            }
+            DefKind::Struct { .. }
+            | DefKind::Exception { .. }
+            | DefKind::Union(_)
+            | DefKind::Typedef { .. } => twin(vec![""]),
+            DefKind::Value(_) => vec!["", "State", "Factory", "Value"],
+            DefKind::Module { .. }
+            | DefKind::Const { .. }
+            | DefKind::Enum { .. }
+            | DefKind::Bitmask { .. }
+            | DefKind::Bitset { .. }
+            | DefKind::ValueBox { .. }
+            | DefKind::Native => vec![""],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether an interface has a trait of reply handlers: it declares an operation or
+    /// attribute that can be called asynchronously.
+    fn has_handler(&self, id: DefId, interface: &Interface) -> bool {
+        let is_asynchronous = |annotations: &[Annotation]| {
+            ami::annotated(self.model, id, annotations).unwrap_or(self.ami)
+        };
+        let mut operations = interface.operations.iter().filter(|o| !o.oneway);
+        let mut attributes = interface.attributes.iter();
+        operations.any(|operation| is_asynchronous(&operation.annotations))
+            || attributes.any(|attribute| is_asynchronous(&attribute.annotations))
     }
 
     /// Names the definitions inside an interface, struct or exception, which are in a module with
@@ -204,8 +276,8 @@ impl<'m> Builder<'m> {
         if nested.is_empty() {
             return Ok(());
         }
-        let name = snake(owner);
-        self.claim(module, Space::Types, &name, place)?;
+        let only = |name: &str| vec![name.to_owned()];
+        let name = self.claim_distinct(module, Space::Types, &snake(owner), false, place, only)?;
         self.name_definitions(nested, &inner(module, name))
     }
 
@@ -229,21 +301,6 @@ impl<'m> Builder<'m> {
                 claims.claim(&part.rust_name, first)?;
             }
             claims.claim(&part.rust_name, place)?;
-        }
-        Ok(())
-    }
-
-    /// Claims the name of a type, and that of its twin if it has one.
-    fn claim_with_twin(
-        &mut self,
-        module: &[String],
-        id: DefId,
-        name: &str,
-        place: &Place,
-    ) -> Result<(), GenerateError> {
-        self.claim(module, Space::Types, name, place)?;
-        if shape::has_twin(self.model, &Type::Named(id)) {
-            self.claim(module, Space::Types, &format!("{name}Buf"), place)?;
         }
         Ok(())
     }
@@ -278,6 +335,7 @@ impl<'m> Builder<'m> {
             };
             let mut methods = self.operations(id, operations)?;
             self.attributes(id, attributes, &mut methods)?;
+            self.distinct_methods(id, &mut methods)?;
             self.name_errors(id, &mut methods)?;
             self.name_outs(id, &mut methods)?;
             self.name_replies(id, &mut methods)?;
@@ -292,15 +350,16 @@ impl<'m> Builder<'m> {
     }
 
     fn operations(
-        &self,
+        &mut self,
         id: DefId,
         operations: &'m [Operation],
     ) -> Result<Vec<Method<'m>>, GenerateError> {
         let mut methods = Vec::new();
         for operation in operations {
             let place = self.place("operation", &operation.name, &operation.location);
-            let rust_name =
-                renamed(&operation.annotations, &place)?.unwrap_or_else(|| snake(&operation.name));
+            let given = renamed(&operation.annotations, &place)?;
+            let is_named = given.is_some();
+            let rust_name = given.unwrap_or_else(|| snake(&operation.name));
             let (mut params, claims) = self.params(&operation.params, &operation.location)?;
             if !operation.context.is_empty() {
                 let mut name = "context".to_owned();
@@ -314,6 +373,7 @@ impl<'m> Builder<'m> {
                 what: format!("operation `{}`", operation.name),
                 wire_name: operation.name.clone(),
                 rust_name,
+                is_named,
                 doc: operation.doc.as_deref(),
                 location: &operation.location,
                 oneway: operation.oneway,
@@ -329,7 +389,7 @@ impl<'m> Builder<'m> {
     }
 
     fn params(
-        &self,
+        &mut self,
         params: &'m [Param],
         location: &Location,
     ) -> Result<(Vec<MethodParam<'m>>, Claims), GenerateError> {
@@ -337,9 +397,12 @@ impl<'m> Builder<'m> {
         let mut named = Vec::new();
         for param in params {
             let place = self.place("parameter", &param.name, location);
-            let rust_name =
-                renamed(&param.annotations, &place)?.unwrap_or_else(|| escaped(&param.name, snake));
-            claims.claim(&rust_name, place)?;
+            let given = renamed(&param.annotations, &place)?;
+            let is_named = given.is_some();
+            let wanted = given.unwrap_or_else(|| escaped(&param.name, snake));
+            let only = |name: &str| vec![name.to_owned()];
+            let (rust_name, second) = claims.claim_distinct(&wanted, is_named, &place, only)?;
+            self.second.extend(second);
             named.push(MethodParam {
                 rust_name,
                 mode: param.mode,
@@ -352,27 +415,34 @@ impl<'m> Builder<'m> {
     }
 
     fn initialisers(
-        &self,
+        &mut self,
         id: DefId,
         factories: &'m [Factory],
     ) -> Result<Vec<Method<'m>>, GenerateError> {
         let mut claims = Claims::default();
+        let unmarshal = self.place_of(self.model.get(id));
+        claims.claim(
+            "unmarshal",
+            Place {
+                what: "`unmarshal` of every factory".to_owned(),
+                ..unmarshal
+            },
+        )?;
         let mut methods = Vec::new();
         for factory in factories {
             let place = self.place("factory", &factory.name, &factory.location);
-            let rust_name =
-                renamed(&factory.annotations, &place)?.unwrap_or_else(|| snake(&factory.name));
-            if rust_name == "unmarshal" {
-                let mut first = place.clone();
-                first.what = "`unmarshal` of every factory".to_owned();
-                claims.claim(&rust_name, first)?;
-            }
-            claims.claim(&rust_name, place)?;
+            let given = renamed(&factory.annotations, &place)?;
+            let is_named = given.is_some();
+            let wanted = given.unwrap_or_else(|| snake(&factory.name));
+            let only = |name: &str| vec![name.to_owned()];
+            let (rust_name, second) = claims.claim_distinct(&wanted, is_named, &place, only)?;
+            self.second.extend(second);
             methods.push(Method {
                 interface: id,
                 what: format!("factory `{}`", factory.name),
                 wire_name: factory.name.clone(),
                 rust_name,
+                is_named,
                 doc: factory.doc.as_deref(),
                 location: &factory.location,
                 oneway: false,
@@ -395,14 +465,16 @@ impl<'m> Builder<'m> {
     ) -> Result<(), GenerateError> {
         for attribute in attributes {
             let place = self.place("attribute", &attribute.name, &attribute.location);
-            let name =
-                renamed(&attribute.annotations, &place)?.unwrap_or_else(|| snake(&attribute.name));
+            let given = renamed(&attribute.annotations, &place)?;
+            let is_named = given.is_some();
+            let name = given.unwrap_or_else(|| snake(&attribute.name));
             let setter = format!("set_{}", name.trim_end_matches('_'));
             let getter = Method {
                 interface: id,
                 what: format!("attribute `{}`", attribute.name),
                 wire_name: format!("_get_{}", attribute.name),
                 rust_name: name,
+                is_named,
                 doc: attribute.doc.as_deref(),
                 location: &attribute.location,
                 oneway: false,
@@ -417,6 +489,7 @@ impl<'m> Builder<'m> {
                 what: format!("setting of attribute `{}`", attribute.name),
                 wire_name: format!("_set_{}", attribute.name),
                 rust_name: setter,
+                is_named: false,
                 result: None,
                 params: vec![MethodParam {
                     rust_name: "value".to_owned(),
@@ -473,10 +546,8 @@ impl<'m> Builder<'m> {
 
     /// Names the result structs and reply handlers of asynchronous calls.
     fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
-        let (definition, ami) = (self.model.get(id), self.ami);
-        let mut has_handler = false;
+        let ami = self.ami;
         for method in methods.iter_mut().filter(|m| m.is_asynchronous(ami)) {
-            has_handler = true;
             if method.inouts().next().is_none() || method.outputs().len() <= 3 {
                 continue;
             }
@@ -485,26 +556,27 @@ impl<'m> Builder<'m> {
             self.claim_beside(id, names, &self.place_of_method(method))?;
             method.reply = Some(rust_name);
         }
-        if has_handler {
-            let name = self.items[id.0 as usize].1.clone() + "ReplyHandler";
-            self.claim_beside(id, &[name], &self.place_of(definition))?;
-        }
         Ok(())
     }
 
-    /// Returns `GetQuoteError`, or `QuoterGetQuoteError` if that is taken.
+    /// Returns `GetQuoteError`, or `QuoterGetQuoteError` if that is taken, with underscores behind
+    /// it if that is taken too.
     fn free_name(&self, interface: DefId, method: &Method<'m>, suffix: &str) -> String {
         let (module, interface) = &self.items[interface.0 as usize];
-        let name = pascal(&method.rust_name) + suffix;
-        let taken = self
-            .claims
-            .get(&(module.clone(), Space::Types))
-            .is_some_and(|claims| claims.is_taken(&name) || claims.is_taken(&format!("{name}Buf")));
-        if taken {
-            format!("{interface}{name}")
-        } else {
-            name
+        let claims = self.claims.get(&(module.clone(), Space::Types));
+        let is_taken = |name: &str| {
+            claims.is_some_and(|claims| {
+                claims.is_taken(name) || claims.is_taken(&format!("{name}Buf"))
+            })
+        };
+        let mut name = pascal(&method.rust_name) + suffix;
+        if is_taken(&name) {
+            name = format!("{interface}{name}");
         }
+        while is_taken(&name) {
+            name.push('_');
+        }
+        name
     }
 
     /// Claims type names in the module around the interface.
@@ -521,45 +593,123 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Checks that the methods of a handle, including inherited and generated ones, have different
-    /// names.
-    fn check_methods(&self) -> Result<(), GenerateError> {
-        for (id, definition) in self.model.iter() {
-            let DefKind::Interface(interface) = &definition.kind else {
+    /// Gives the methods of an interface or value type different names, also from inherited and
+    /// generated ones. In a handle, a method that is inherited from a second base may have another
+    /// name than in the base.
+    fn distinct_methods(
+        &mut self,
+        id: DefId,
+        methods: &mut [Method<'m>],
+    ) -> Result<(), GenerateError> {
+        let (model, ami) = (self.model, self.ami);
+        let (bases, has_handle): (Vec<DefId>, bool) = match &model.get(id).kind {
+            DefKind::Interface(interface) => (interface.all_bases.clone(), !interface.local),
+            DefKind::Value(value) => (self.interfaces_and_bases(value), false),
+            _ => return Ok(()),
+        };
+        let mut claims = Claims::default();
+        for name in HANDLE_METHODS.iter().filter(|_| has_handle) {
+            let mut place = self.place_of(model.get(id));
+            place.what = format!("`{name}` of every object reference");
+            claims.claim(name, place)?;
+        }
+        let names = |method: &Method<'m>| {
+            let (has_twin, is_asynchronous) = (method.has_twin(model), method.is_asynchronous(ami));
+            move |name: &str| {
+                let mut names = vec![name.to_owned()];
+                if has_twin {
+                    names.push(format!("{name}_in"));
+                }
+                if is_asynchronous {
+                    names.extend([format!("begin_{name}"), format!("send_{name}")]);
+                }
+                names
+            }
+        };
+        let mut inherited = InheritedNames::new();
+        for method in bases
+            .iter()
+            .filter_map(|base| self.methods.get(base))
+            .flatten()
+        {
+            let place = self.place_of_method(method);
+            // A trait may inherit methods of one name; those of interfaces with handles are in the
+            // trait itself.
+            if !has_handle && !self.has_handle(method.interface) {
+                if !claims.is_taken(&method.rust_name) {
+                    claims.claim(&method.rust_name, place)?;
+                }
                 continue;
-            };
-            let mut claims = Claims::default();
-            let generated = if interface.local { &[] } else { HANDLE_METHODS };
-            for name in generated {
-                let mut place = self.place_of(definition);
-                place.what = format!("`{name}` of every object reference");
-                claims.claim(name, place)?;
             }
-            let all = interface.all_bases.iter().copied().chain([id]);
-            for method in all.filter_map(|id| self.methods.get(&id)).flatten() {
-                let place = self.place_of_method(method);
-                claims.claim(&method.rust_name, place.clone())?;
-                if method.has_twin(self.model) {
-                    claims.claim(&format!("{}_in", method.rust_name), place.clone())?;
+            let given = method.is_named || !has_handle;
+            let (name, second) =
+                claims.claim_distinct(&method.rust_name, given, &place, names(method))?;
+            if let Some(mut second) = second {
+                let key = (method.interface, method.wire_name.clone());
+                let mut others = bases.iter().filter_map(|base| self.inherited.get(base));
+                if !others.any(|names| names.contains_key(&key)) {
+                    let name = &self.items[id.0 as usize].1;
+                    second.second.what += &format!(" in handles of `{name}`");
+                    self.second.push(second);
                 }
-                if method.is_asynchronous(self.ami) {
-                    claims.claim(&format!("begin_{}", method.rust_name), place.clone())?;
-                    claims.claim(&format!("send_{}", method.rust_name), place)?;
-                }
+                inherited.insert(key, name);
             }
+        }
+        for method in methods {
+            let place = self.place_of_method(method);
+            let wanted = method.rust_name.clone();
+            let (name, second) =
+                claims.claim_distinct(&wanted, method.is_named, &place, names(method))?;
+            method.rust_name = name;
+            self.second.extend(second);
+        }
+        if !inherited.is_empty() {
+            self.inherited.insert(id, inherited);
         }
         Ok(())
     }
 
-    fn rust_name(&self, definition: &Definition) -> Result<String, GenerateError> {
-        if let Some(name) = renamed(&definition.annotations, &self.place_of(definition))? {
-            return Ok(name);
+    fn has_handle(&self, id: DefId) -> bool {
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) => !interface.local && !interface.is_abstract,
+            _ => false,
         }
-        Ok(match definition.kind {
-            DefKind::Module { .. } => snake(&definition.name),
-            DefKind::Const { .. } => screaming(&definition.name),
-            _ => pascal(&definition.name),
-        })
+    }
+
+    /// Returns the value types and the interfaces whose methods a value type has, each once.
+    fn interfaces_and_bases(&self, value: &ValueType) -> Vec<DefId> {
+        let bases = value
+            .all_bases
+            .iter()
+            .filter_map(|base| match &self.model.get(*base).kind {
+                DefKind::Value(base) => Some(base),
+                _ => None,
+            });
+        let mut all = value.all_bases.clone();
+        for supported in bases.chain([value]).flat_map(|value| &value.supports) {
+            if let DefKind::Interface(interface) = &self.model.get(*supported).kind {
+                all.extend(interface.all_bases.iter().chain([supported]));
+            }
+        }
+        let mut seen = HashSet::new();
+        all.retain(|id| seen.insert(*id));
+        all
+    }
+
+    /// Takes the names of a definition, as [`Claims::claim_distinct`] does. Returns the first.
+    fn claim_distinct(
+        &mut self,
+        module: &[String],
+        space: Space,
+        wanted: &str,
+        given: bool,
+        place: &Place,
+        all: impl Fn(&str) -> Vec<String>,
+    ) -> Result<String, GenerateError> {
+        let claims = self.claims.entry((module.to_vec(), space)).or_default();
+        let (name, second) = claims.claim_distinct(wanted, given, place, all)?;
+        self.second.extend(second);
+        Ok(name)
     }
 
     fn claim(
@@ -587,6 +737,15 @@ impl<'m> Builder<'m> {
 
     fn place(&self, what: &str, name: &str, location: &Location) -> Place {
         Place::of(self.model, what, name, location)
+    }
+}
+
+/// Returns the Rust name of a definition without a given one.
+fn rust_name(definition: &Definition) -> String {
+    match definition.kind {
+        DefKind::Module { .. } => snake(&definition.name),
+        DefKind::Const { .. } => screaming(&definition.name),
+        _ => pascal(&definition.name),
     }
 }
 

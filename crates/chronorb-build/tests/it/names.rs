@@ -1,6 +1,8 @@
 //! The conversion of IDL names to those of Rust, and collisions.
 
-use chronorb_build::{GenerateError, GenerateOptions, generate, real_time_annotations};
+use chronorb_build::{
+    GenerateError, GenerateOptions, generate, real_time_annotations, second_names,
+};
 use chronorb_idl::model::Model;
 
 fn model(idl: &str) -> Model {
@@ -25,6 +27,19 @@ fn assert_generates(idl: &str, parts: &[&str]) {
 fn assert_refused(idl: &str, message: &str) {
     let error = rust(idl).expect_err("a collision");
     assert_eq!(error.to_string(), message);
+}
+
+/// Checks parts of the generated text, and the beginning of each warning. Returns the text.
+#[track_caller]
+fn assert_second_names(idl: &str, parts: &[&str], warnings: &[&str]) -> String {
+    assert_generates(idl, parts);
+    let found = second_names(&model(idl), &GenerateOptions::default()).expect("names");
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), warnings.len(), "{found:#?}");
+    for (found, warning) in found.iter().zip(warnings) {
+        assert!(found.starts_with(warning), "{found}\n{warning}");
+    }
+    rust(idl).expect("generated")
 }
 
 #[test]
@@ -77,20 +92,111 @@ fn an_annotation_gives_another_name() {
 }
 
 #[test]
-fn two_members_with_one_rust_name_are_refused_with_both_places() {
-    assert_refused(
-        "struct S {\n  long maxQty;\n  long max_Qty;\n};",
-        "member `maxQty` (x.idl:2:8) and member `max_Qty` (x.idl:3:8) both become `max_qty` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+fn the_second_of_two_members_with_one_rust_name_gets_an_underscore() {
+    assert_second_names(
+        "struct S {\n  long maxQty;\n  long max_Qty;\n  long MaxQTY_;\n};",
+        &[
+            "pub max_qty: i32",
+            "pub max_qty_: i32",
+            "pub max_qty__: i32",
+        ],
+        &[
+            "member `max_Qty` (x.idl:3:8) is `max_qty_` in Rust, because member `maxQty` \
+            (x.idl:2:8) has the name `max_qty`\n  hint: another name is given with \
+            @rust::name(\"…\") or Builder::rename",
+            "member `MaxQTY_` (x.idl:4:8) is `max_qty__` in Rust, because member `maxQty` \
+            (x.idl:2:8) has the name `max_qty`\n  hint: another name is given with \
+            @rust::name(\"…\") or Builder::rename",
+        ],
     );
 }
 
 #[test]
-fn a_type_with_the_name_of_another_ones_twin_is_refused() {
+fn a_name_that_the_idl_gives_is_not_changed() {
     assert_refused(
-        "struct Quote { string s; };\nstruct QuoteBuf { long n; };",
-        "struct `Quote` (x.idl:1:8) and struct `QuoteBuf` (x.idl:2:8) both become `QuoteBuf` in \
+        "struct S {\n  long maxQty;\n  @rust::name(\"max_qty\") long most;\n};",
+        "member `maxQty` (x.idl:2:8) and member `most` (x.idl:3:31) both become `max_qty` in \
         Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+    );
+    assert_refused(
+        "interface I { void narrow_it(); @rust::name(\"narrow\") void less(); };",
+        "`narrow` of every object reference (x.idl:1:11) and operation `less` (x.idl:1:60) both \
+        become `narrow` in Rust\n  hint: give one of them another name with @rust::name(\"…\") or \
+        Builder::rename",
+    );
+}
+
+#[test]
+fn attributes_and_operations_make_room_for_each_other() {
+    assert_second_names(
+        "interface Device { attribute long log_level; void setLogLevel(in long l); };",
+        &[
+            "pub fn log_level(",
+            "pub fn set_log_level(\n",
+            "pub fn set_log_level_(\n",
+        ],
+        &["setting of attribute `log_level` (x.idl:1:35) is `set_log_level_`"],
+    );
+    assert_second_names(
+        "interface Log { void write_records(); };
+         interface Own : Log { void writeRecords(); };",
+        &["pub fn write_records_("],
+        &["operation `writeRecords` (x.idl:2:37) is `write_records_`"],
+    );
+    // A method takes the names that are derived from it too.
+    assert_second_names(
+        "interface I { string get(); void get_in(); };",
+        &["fn get_in<'s>(", "pub fn get_in_("],
+        &["operation `get_in` (x.idl:1:34) is `get_in_`"],
+    );
+}
+
+#[test]
+fn methods_of_two_bases_have_different_names_in_the_handle_that_inherits_both() {
+    let text = assert_second_names(
+        "interface A { string get_profile(); };
+         interface B { string getProfile(); };
+         interface C : A, B { void getProfile_(); };
+         interface D : C { void h(); };",
+        &["pub fn get_profile_(\n", "pub fn get_profile__(\n"],
+        &[
+            "operation `getProfile` in handles of `C` (x.idl:2:31) is `get_profile_`",
+            "operation `getProfile_` (x.idl:3:36) is `get_profile__`",
+        ],
+    );
+    // The base, with its trait, is the same with and without the derived interface.
+    let base = text.split("pub trait BServant").nth(1).expect("the trait");
+    let base = base.split('}').next().expect("its methods");
+    assert!(base.contains("fn get_profile<"), "{base}");
+}
+
+#[test]
+fn a_type_with_the_name_of_another_ones_twin_gets_an_underscore() {
+    assert_second_names(
+        "struct Quote { string s; };\nstruct QuoteBuf { string n; };",
+        &[
+            "pub struct Quote<",
+            "pub struct QuoteBuf ",
+            "pub struct QuoteBuf_<",
+            "QuoteBuf_Buf",
+        ],
+        &["struct `QuoteBuf` (x.idl:2:8) is `QuoteBuf_`"],
+    );
+    assert_second_names(
+        "struct td_oa { long a; }; typedef long tdOa; const long x_y = 1; const long xY = 2;",
+        &[
+            "pub struct TdOa ",
+            "pub type TdOa_ ",
+            "X_Y: i32",
+            "X_Y_: i32",
+        ],
+        &["typedef `tdOa`", "constant `xY`"],
+    );
+    assert_second_names(
+        "module foo_bar { typedef long a; }; interface FooBar { struct Inner { long x; }; \
+         void f(in Inner i); };",
+        &["pub mod foo_bar {", "pub mod foo_bar_ {"],
+        &["interface `FooBar`"],
     );
 }
 
@@ -103,9 +209,12 @@ fn a_fixed_type_leaves_the_name_of_the_twin_free() {
 }
 
 #[test]
-fn an_operation_with_the_name_of_a_method_of_every_reference_is_refused() {
-    let error = rust("interface I { void narrow(); };").expect_err("a collision");
-    assert!(matches!(error, GenerateError::Collision { rust_name, .. } if rust_name == "narrow"));
+fn an_operation_with_the_name_of_a_method_of_every_reference_gets_an_underscore() {
+    assert_second_names(
+        "interface I { void narrow(); };",
+        &["pub fn narrow_("],
+        &["operation `narrow` (x.idl:1:20) is `narrow_`"],
+    );
 }
 
 #[test]
@@ -157,12 +266,17 @@ fn exceptions_with_local_members_are_refused() {
 
 #[test]
 fn what_is_generated_for_a_value_type_takes_names() {
-    let idl = "valuetype Point { public long x; }; struct PointState { long n; };";
-    let error = rust(idl).expect_err("refused").to_string();
-    assert!(error.contains("both become `PointState`"), "{error}");
-    let idl = "valuetype Point { public long x; factory unmarshal(); };";
-    let error = rust(idl).expect_err("refused").to_string();
-    assert!(error.contains("`unmarshal` of every factory"), "{error}");
+    assert_second_names(
+        "valuetype Point { public long x; }; struct PointState { long n; };",
+        &["pub struct PointState ", "pub struct PointState_ "],
+        &["struct `PointState` (x.idl:1:44) is `PointState_`"],
+    );
+    assert_second_names(
+        "valuetype Point { public long onX; public long on_x; factory unmarshal(); void f_a(); \
+         void fA(); };",
+        &["on_x_: i32", "fn unmarshal_(", "fn f_a_("],
+        &["member `on_x`", "operation `fA`", "factory `unmarshal`"],
+    );
 }
 
 #[test]
@@ -241,10 +355,10 @@ fn members_of_a_union_are_variants_and_collide_as_those() {
         "union U switch (long) { case 1: long Other; case 2: long other2; };",
         &["Other(i32)", "Other2(i32)", "Other3(i32)"],
     );
-    assert_refused(
+    assert_second_names(
         "union U switch (long) { case 1: long onTime; case 2: long on_time; };",
-        "member `onTime` (x.idl:1:38) and member `on_time` (x.idl:1:59) both become `OnTime` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+        &["OnTime(i32)", "OnTime_(i32)"],
+        &["member `on_time` (x.idl:1:59) is `OnTime_`"],
     );
     assert_generates(
         "union U switch (long) { case 1: @rust::name(\"Early\") long onTime; case 2: long on_time; \
@@ -255,20 +369,20 @@ fn members_of_a_union_are_variants_and_collide_as_those() {
 
 #[test]
 fn bits_collide_with_each_other_and_with_what_is_generated() {
-    assert_refused(
+    assert_second_names(
         "bitmask B { onTime, on_time };",
-        "flag `onTime` (x.idl:1:13) and flag `on_time` (x.idl:1:21) both become `ON_TIME` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+        &["const ON_TIME: ", "const ON_TIME_: "],
+        &["flag `on_time` (x.idl:1:21) is `ON_TIME_`"],
     );
-    assert_refused(
+    assert_second_names(
         "bitset B { bitfield<2> bits; };",
-        "what is generated as `bits` (x.idl:1:24) and field `bits` (x.idl:1:24) both become `bits` \
-        in Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+        &["fn bits_(", "fn with_bits("],
+        &["field `bits` (x.idl:1:24) is `bits_` in Rust, because what is generated as `bits`"],
     );
-    assert_refused(
-        "bitset B { bitfield<2> x; bitfield<2> with_x; };",
-        "field `x` (x.idl:1:24) and field `with_x` (x.idl:1:39) both become `with_x` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
+    assert_second_names(
+        "bitset B { bitfield<2> x; bitfield<2> with_x; bitfield<2> x_; };",
+        &["fn with_x(", "fn with_x_(", "fn x___("],
+        &["field `with_x` (x.idl:1:39) is `with_x_`", "field `x_`"],
     );
 }
 
@@ -307,5 +421,23 @@ fn of_built_in_files_only_what_is_used_is_generated() {
     assert!(
         !text.contains("CCMHome"),
         "homes have nothing to do with it"
+    );
+}
+
+#[test]
+fn parameters_make_room_for_each_other() {
+    assert_second_names(
+        "interface I { void f(in long maxQty, in long max_qty); };",
+        &["max_qty: i32,", "max_qty_: i32,"],
+        &["parameter `max_qty`"],
+    );
+}
+
+#[test]
+fn enumerators_make_room_for_each_other() {
+    assert_second_names(
+        "enum E { on_time, onTime }; const E usual = onTime;",
+        &["OnTime,", "OnTime_,", "E::OnTime_"],
+        &["enumerator `onTime`"],
     );
 }

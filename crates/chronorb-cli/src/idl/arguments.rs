@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chronorb_build::Builder;
-use chronorb_idl::{Compilation, Failure, Options, PreprocessedSource};
+use chronorb_idl::{Compilation, Failure, Options, PreprocessedSource, SourceEncoding};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::is_standard_input;
@@ -114,9 +114,37 @@ pub(crate) struct PreprocessorOptions {
     #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = definition)]
     pub(super) define: Vec<(String, String)>,
 
+    /// The encoding of the IDL files.
+    #[arg(long, value_name = "ENCODING", value_enum, default_value_t)]
+    pub(super) encoding: EncodingName,
+
     /// Whether to warn of IDL that other compilers refuse; an option of one command.
     #[arg(skip)]
     pub(super) portable: bool,
+}
+
+/// An encoding of IDL files.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(super) enum EncodingName {
+    #[default]
+    #[value(name = "utf-8")]
+    Utf8,
+    /// ISO 8859-1
+    #[value(name = "latin-1")]
+    Latin1,
+    /// Shift-JIS, as code page 932
+    #[value(name = "shift-jis")]
+    ShiftJis,
+}
+
+impl From<EncodingName> for SourceEncoding {
+    fn from(name: EncodingName) -> Self {
+        match name {
+            EncodingName::Utf8 => Self::Utf8,
+            EncodingName::Latin1 => Self::Latin1,
+            EncodingName::ShiftJis => Self::ShiftJis,
+        }
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -257,6 +285,7 @@ impl PreprocessorOptions {
             include_dirs: self.include.clone(),
             defines: self.define.clone(),
             portable: self.portable,
+            encoding: self.encoding.into(),
             ..Options::default()
         }
     }

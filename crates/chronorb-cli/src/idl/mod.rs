@@ -6,6 +6,7 @@ mod deps;
 mod example;
 mod findings;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -52,7 +53,9 @@ fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
             continue;
         };
         let denied = match chronorb_build::configure().check(&compilation) {
-            Ok(()) => false,
+            Ok(second_names) => second_names.iter().fold(false, |denied, second| {
+                findings.warning(&second.to_string()) || denied
+            }),
             Err(error) => findings.warning(&format!(
                 "{} cannot be compiled to Rust: {error}",
                 file.display()
@@ -82,6 +85,20 @@ fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> Ex
     if compiled.len() < input.files.len() {
         return ExitCode::FAILURE;
     }
+    let builder = rust.builder();
+    let mut second_names = Vec::new();
+    for (_, compilation) in &compiled {
+        // The errors are those of the code.
+        second_names.extend(builder.check(compilation).into_iter().flatten());
+    }
+    let mut shown = HashSet::new();
+    second_names.retain(|second| shown.insert(second.to_string()));
+    let denied = second_names.iter().fold(false, |denied, second| {
+        findings.warning(&second.to_string()) || denied
+    });
+    if denied {
+        return ExitCode::FAILURE;
+    }
     let out = &rust.out;
     let is_new = !out.exists();
     if let Err(error) = fs::create_dir_all(out) {
@@ -89,8 +106,8 @@ fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> Ex
         findings.failure(&format!("cannot make the directory {out}: {error}"));
         return ExitCode::FAILURE;
     }
-    match rust.builder().write(&compiled) {
-        Ok(()) => ExitCode::SUCCESS,
+    match builder.write(&compiled) {
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             if is_new {
                 // A directory with files of another program is not removed.

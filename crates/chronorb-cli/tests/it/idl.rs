@@ -146,10 +146,10 @@ fn when_one_file_is_wrong_nothing_is_written() {
     let files = [
         ("right.idl", RIGHT),
         ("wrong.idl", WRONG),
-        // Correct IDL, but both names become `on_time` in Rust.
+        // Correct IDL, but a given name is taken.
         (
             "no_rust.idl",
-            "interface I { void onTime(); void on_time(); };",
+            "interface I { void onTime(); @rust::name(\"on_time\") void late(); };",
         ),
     ];
     for wrong in ["wrong.idl", "no_rust.idl"] {
@@ -321,7 +321,7 @@ fn idl_that_other_compilers_refuse_is_warned_of_on_demand() {
 
 #[test]
 fn a_check_warns_of_what_has_no_rust_form() {
-    let text = "struct S { long max_level; long maxLevel; };\n";
+    let text = "struct S { long max_level; @rust::name(\"max_level\") long most; };\n";
     let folder = folder(&[("s.idl", text)]);
     let output = chronorb(folder.path(), &["idl", "check", "s.idl"]);
     assert_eq!(output.status.code(), Some(0));
@@ -339,6 +339,56 @@ fn a_check_warns_of_what_has_no_rust_form() {
     // The generator refuses it indeed.
     let output = chronorb(folder.path(), &["idl", "rust", "s.idl", "--out", "out"]);
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn names_that_become_one_in_rust_are_warned_of() {
+    let text = "interface Log { void write_records(); void writeRecords(); };\n";
+    let folder = folder(&[("log.idl", text)]);
+    let warning = "chronorb: warning: operation `writeRecords` (log.idl:1:44) is `write_records_` \
+                   in Rust, because operation `write_records` (log.idl:1:22) has the name \
+                   `write_records`\n";
+    let output = chronorb(folder.path(), &["idl", "check", "log.idl"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+    let command = ["idl", "rust", "log.idl", "--out", "out"];
+    let denied = [&command[..], &["--deny", "warnings"]].concat();
+    assert_eq!(chronorb(folder.path(), &denied).status.code(), Some(1));
+    assert!(!folder.path().join("out").exists());
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+}
+
+#[test]
+fn files_of_one_name_are_shared_and_other_encodings_are_read() {
+    let folder = folder(&[
+        ("types.idl", "module X { struct P { long a; }; };\n"),
+        (
+            "m.idl",
+            "#include \"types.idl\"\n#include \"y/types.idl\"\nmodule M { typedef Y::P Q; };\n",
+        ),
+    ]);
+    fs::create_dir(folder.path().join("y")).expect("a folder");
+    let other = b"module Y { struct P { long a; }; const string E = \"\xe9\"; };\n";
+    fs::write(folder.path().join("y/types.idl"), other).expect("written");
+    let command = [
+        "idl",
+        "rust",
+        "m.idl",
+        "--shared",
+        "crate::idl",
+        "--out",
+        "out",
+    ];
+    assert_eq!(chronorb(folder.path(), &command).status.code(), Some(1));
+    let command = [&command[..], &["--encoding", "latin-1"]].concat();
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let made = files_in(&folder.path().join("out"));
+    assert_eq!(made, ["m.rs", "mod.rs", "types.rs", "y_types.rs"]);
+    let text = fs::read_to_string(folder.path().join("out/m.rs")).expect("written");
+    assert!(text.contains("crate::idl::y_types::y::P"), "{text}");
 }
 
 #[test]
@@ -436,4 +486,25 @@ fn what_another_crate_has_generated_can_be_taken() {
     let text = fs::read_to_string(folder.path().join("out/main.rs")).expect("written");
     assert!(text.contains("::base_idl::base::Point"), "{text}");
     assert!(!text.contains("struct Point"), "{text}");
+}
+
+#[test]
+fn imported_files_are_dependencies_and_part_of_the_preprocessed_text() {
+    let folder = folder(&[
+        (
+            "m.idl",
+            "import ::Base;\nmodule M { typedef Base::T U; };\n",
+        ),
+        ("Base.idl", "module Base { typedef long T; };\n"),
+    ]);
+    let output = chronorb(folder.path(), &["idl", "deps", "m.idl"]);
+    assert!(stdout(&output).contains("Base.idl"), "{}", stdout(&output));
+    let output = chronorb(folder.path(), &["idl", "preprocess", "m.idl"]);
+    assert!(
+        stdout(&output).contains("module Base"),
+        "{}",
+        stdout(&output)
+    );
+    let output = chronorb(folder.path(), &["idl", "check", "m.idl"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }

@@ -15,6 +15,7 @@ mod owned;
 mod pages;
 mod recursive;
 mod refused;
+mod second_names;
 mod shapes;
 mod support;
 mod unions;
