@@ -65,11 +65,17 @@ pub(super) fn content(
 
 /// Reads components that the ORB only passes on.
 fn other(tag: u32, data: &[u8]) -> Result<Option<String>, CdrError> {
+    match tag {
+        // The data is the key itself, and no encapsulation.
+        COMPLETE_OBJECT_KEY => return Ok(Some(super::decode::key_text(data))),
+        // Its data is empty, whatever ORBs write there.
+        NULL_TAG => return Ok(Some("no transport mechanism".to_owned())),
+        _ => {}
+    }
     let mut octets = data.to_vec();
     let arena = Arena::new(data.len());
     let mut d = Decoder::of_encapsulation(&mut octets, &arena)?;
     Ok(Some(match tag {
-        COMPLETE_OBJECT_KEY => super::decode::key_text(d.read_octet_seq()?),
         ENDPOINT_ID_POSITION => format!("octets {} to {} of the key", d.read_u16()?, d.read_u16()?),
         LOCATION_POLICY => format!("policy {}", d.read_u8()?),
         ASSOCIATION_OPTIONS => {
@@ -105,7 +111,6 @@ fn other(tag: u32, data: &[u8]) -> Result<Option<String>, CdrError> {
         FT_PRIMARY => either(d.read_bool()?, "the primary member", "a backup"),
         FT_HEARTBEAT_ENABLED => either(d.read_bool()?, "heartbeats", "no heartbeats"),
         CSI_SEC_MECH_LIST => csi(&mut d)?,
-        NULL_TAG => "no transport mechanism".to_owned(),
         TLS_SEC_TRANS => tls(&mut d)?,
         RMI_CUSTOM_MAX_STREAM_FORMAT => format!("stream format {}", d.read_u8()?),
         _ => return Ok(None),
@@ -118,15 +123,24 @@ fn either(is: bool, yes: &str, no: &str) -> String {
 
 fn orb_type(orb: u32) -> String {
     let known = match orb {
-        0x4352_4f00 => "chronorb",
-        0x5441_4f00 => "TAO",
-        0x4154_5400 => "omniORB",
-        0x4a41_4300 => "JacORB",
-        0x5355_4e00..=0x5355_4eff => "Sun's ORB for Java",
-        0x4942_4d00..=0x4942_4dff => "IBM's ORB",
-        _ => return format!("{orb:#010x}"),
+        0x4a41_4300 => Some("JacORB"),
+        0x4f42_5400 => Some("ORBit"),
+        0x5355_4e00..=0x5355_4eff => Some("Sun's ORB for Java"),
+        0x4942_4d00..=0x4942_4dff => Some("IBM's ORB"),
+        0x4954_5f30 => Some("Orbix 3"),
+        0x4954_5f41 => Some("Orbix 6"),
+        _ => vendor(orb),
     };
-    format!("{known} ({orb:#010x})")
+    match known {
+        Some(known) => format!("{known} ({orb:#010x})"),
+        None => format!("{orb:#010x}"),
+    }
+}
+
+/// Returns the ORB, or the vendor of ORBs, whose tags have the same first three octets.
+pub(super) fn vendor(tag: u32) -> Option<&'static str> {
+    let known = VENDORS.iter().find(|(first, _)| *first == tag >> 8);
+    known.map(|(_, name)| *name)
 }
 
 fn code_sets(info: &CodeSetComponentInfo) -> String {
@@ -155,6 +169,7 @@ fn code_set(id: u32) -> String {
         0x0001_0001 => "ISO 8859-1",
         0x0001_0020 => "ISO 646 (ASCII)",
         0x0001_0100 => "UCS-2",
+        0x0001_0104 => "UCS-4",
         0x0001_0109 => "UTF-16",
         0x0501_0001 => "UTF-8",
         other => return format!("{other:#010x}"),
@@ -270,6 +285,18 @@ fn tls(d: &mut Decoder<'_>) -> Result<String, CdrError> {
     ))
 }
 
+/// Returns the name in an exported name of GSS-API (RFC 2743, 3.2): the token's identifier, the
+/// mechanism with its length in two octets, and the name with its length in four.
+fn exported_name(octets: &[u8]) -> Option<&str> {
+    let rest = octets.strip_prefix(&[4, 1])?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let rest = rest.get(usize::from(u16::from_be_bytes(*length))..)?;
+    let (length, name) = rest.split_first_chunk()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let name = str::from_utf8(name).ok()?;
+    (name.len() == length && !name.is_empty()).then_some(name)
+}
+
 /// `CSIIOP::CompoundSecMechList`.
 fn csi(d: &mut Decoder<'_>) -> Result<String, CdrError> {
     let mut text = either(d.read_bool()?, "stateful", "stateless");
@@ -304,7 +331,10 @@ fn csi(d: &mut Decoder<'_>) -> Result<String, CdrError> {
                 } else {
                     ""
                 },
-                super::decode::key_text(target)
+                exported_name(target).map_or_else(
+                    || super::decode::key_text(target),
+                    |name| format!("{name:?}")
+                )
             );
         }
         let (supports, _requires) = (d.read_u16()?, d.read_u16()?);
@@ -326,6 +356,20 @@ fn csi(d: &mut Decoder<'_>) -> Result<String, CdrError> {
     }
     Ok(text)
 }
+
+/// The first three octets of tags by ORBs and vendors.
+const VENDORS: [(u32, &str); 10] = [
+    (0x43_524f, "chronorb"),
+    (0x54_414f, "TAO"),
+    (0x41_5454, "omniORB"),
+    (0x4a_4143, "JacORB"),
+    (0x4f_4254, "ORBit"),
+    (0x53_554e, "Sun"),
+    (0x49_424d, "IBM"),
+    (0x49_545f, "Orbix"),
+    (0x56_4953, "VisiBroker"),
+    (0x42_4541, "WebLogic"),
+];
 
 const COMPLETE_OBJECT_KEY: u32 = 5;
 const ENDPOINT_ID_POSITION: u32 = 6;
@@ -404,6 +448,8 @@ const NAMES: &[(u32, &str)] = &[
     (102, "DCE_NO_PIPES"),
     (103, "DCE_SEC_MECH"),
     (123, "INET_SEC_TRANS"),
+    (0x4154_5403, "omniORB's PERSISTENT_ID"),
+    (0x4942_4d0a, "IBM's PARTNER_VERSION"),
     (0x5441_4f01, "TAO's SSL_ENDPOINTS"),
     (TAG_TAO_ENDPOINTS, "TAO's ENDPOINTS"),
     (TAG_OMNIORB_UNIX_TRANS, "omniORB's UNIX_TRANS"),

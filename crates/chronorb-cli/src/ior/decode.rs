@@ -302,7 +302,16 @@ impl DecodedProfile {
             }
             Ok(None) => this.hex = Some(hex(&profile.data)),
             Err(error) => {
-                this.error = Some(error.to_string());
+                let mut error = error.to_string();
+                if let Some(other) = with_other_byte_order(&profile.data)
+                    && let Ok(Some(_)) = ProfileBody::decode(&TaggedProfile {
+                        tag: profile.tag,
+                        data: other,
+                    })
+                {
+                    error.push_str("; the lengths fit the other byte order");
+                }
+                this.error = Some(error);
                 this.hex = Some(hex(&profile.data));
             }
         }
@@ -343,9 +352,12 @@ impl fmt::Display for DecodedReference {
                 writeln!(f, "  key: {}", visible(key))?;
             }
             for component in &profile.components {
-                match component.name {
-                    Some(name) => write!(f, "  {name}: ")?,
-                    None => write!(f, "  component {:#010x}: ", component.tag)?,
+                match (component.name, components::vendor(component.tag)) {
+                    (Some(name), _) => write!(f, "  {name}: ")?,
+                    (None, Some(vendor)) => {
+                        write!(f, "  component {:#010x} of {vendor}: ", component.tag)?;
+                    }
+                    (None, None) => write!(f, "  component {:#010x}: ", component.tag)?,
                 }
                 match (&component.content, &component.error) {
                     (Some(content), _) => writeln!(f, "{}", visible(content))?,
@@ -380,23 +392,63 @@ pub(super) fn profile_name(tag: u32) -> String {
         0x5441_4f0e => "SCIOP",
         0x4f43_4902 => "HTIOP",
         TAG_SHMIOP => "SHMIOP",
-        other => return format!("unknown protocol {other:#010x}"),
+        // CORBA 2.2 had no tag for it, and several products chose this one.
+        0x14 => "IIOP over SSL of CORBA 2.2 products",
+        0xbadf_aeca => "ORBit's local protocol",
+        other => {
+            return match components::vendor(other) {
+                Some(vendor) => format!("unknown protocol {other:#010x} of {vendor}"),
+                None => format!("unknown protocol {other:#010x}"),
+            };
+        }
     }
     .to_owned()
 }
 
-/// Returns an object key as text if it is one, and otherwise its octets.
+/// Returns an object key as text if it is one, and otherwise its octets. Beside those stands what
+/// is known of the key: its content, if it is one of this ORB, else the ORB that makes such keys, and
+/// the text in it.
 pub(super) fn key_text(key: &[u8]) -> String {
     let is_text = |octet: &u8| octet.is_ascii_graphic() || *octet == b' ';
     if !key.is_empty() && key.iter().all(is_text) {
         return format!("{:?}", String::from_utf8_lossy(key));
     }
+    let mut text = format!("{} octets {}", key.len(), hex(key));
+    if let Some(content) = chronorb_orb::poa::describe_object_key(key) {
+        let _ = write!(text, " (chronorb: {content})");
+        return text;
+    }
     let known = match key {
         [0x14, 0x01, 0x0f, ..] => " (TAO)",
         [0xfe, ..] => " (omniORB, transient)",
+        [0xaf, 0xab, 0xca | 0xcb, ..] => " (Sun's ORB for Java)",
+        [0xab, 0xac, 0xab, b'1', ..] => " (ORBacus)",
+        [b'B', b'E', b'A', ..] | [0, b'B', b'E', b'A', ..] => " (WebLogic)",
+        [b':', b'\\' | b'>', ..] => " (Orbix)",
         _ => "",
     };
-    format!("{} octets {}{known}", key.len(), hex(key))
+    text.push_str(known);
+    let runs = key.split(|octet| !is_text(octet));
+    if runs.map(<[u8]>::len).max() >= Some(LEAST_TEXT) {
+        let shown = key.iter().map(|octet| {
+            if is_text(octet) {
+                char::from(*octet)
+            } else {
+                '.'
+            }
+        });
+        let _ = write!(text, " {:?}", shown.collect::<String>());
+    }
+    text
+}
+
+/// The least number of characters in a row that are shown as the text in a key.
+const LEAST_TEXT: usize = 4;
+
+/// Returns an encapsulation with the other byte order in its first octet.
+pub(super) fn with_other_byte_order(data: &[u8]) -> Option<Vec<u8>> {
+    let (first, rest) = data.split_first()?;
+    Some([&[first ^ 1], rest].concat())
 }
 
 pub(super) fn hex(octets: &[u8]) -> String {

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use chronorb_cdr::CdrError;
+use chronorb_giop::Ior;
 use chronorb_giop::url::ObjectUrl;
 use chronorb_orb::OrbConfig;
 use thiserror::Error;
@@ -33,6 +34,12 @@ pub(crate) enum IorError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Forward(#[from] ForwardError),
+    #[error(
+        "{0}: the lengths fit the other byte order: the first octet says {1}, and the numbers are \
+         not; the ORB that wrote the reference, or a change of its text, is at fault\n  hint: \
+         with {2} behind `IOR:` it can be read; its profiles may have the same fault"
+    )]
+    ByteOrder(String, &'static str, &'static str),
     #[error("the profile cannot be written: {0}")]
     Profile(#[from] CdrError),
     #[error("nothing can be written: {0}")]
@@ -69,7 +76,10 @@ fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError
     let ior = match ObjectUrl::parse(&text) {
         // A nil reference has a content, and is no object.
         Ok(ObjectUrl::Ior(ior)) => ior,
-        _ => {
+        parsed => {
+            if parsed.is_err() {
+                check_byte_order(&text)?;
+            }
             let client = Client::new(config, arguments.reference.timeout())?;
             client.object(&text)?.ior().clone()
         }
@@ -79,6 +89,21 @@ fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError
         print_json(&decoded)?;
     } else {
         print(&decoded.to_string())?;
+    }
+    Ok(())
+}
+
+/// Reports a reference whose octets are malformed, and are not with the other byte order.
+fn check_byte_order(text: &str) -> Result<(), IorError> {
+    let text = text.trim();
+    let (says, other) = match text.get(4..6) {
+        Some("00") => ("big-endian", "01"),
+        Some("01") => ("little-endian", "00"),
+        _ => return Ok(()),
+    };
+    let swapped = format!("{}{other}{}", &text[..4], &text[6..]);
+    if swapped.parse::<Ior>().is_ok() {
+        return Err(IorError::ByteOrder(client::shortened(text), says, other));
     }
     Ok(())
 }

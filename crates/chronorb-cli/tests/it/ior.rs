@@ -337,3 +337,144 @@ fn the_options_of_an_orb_are_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("-ORBInitRef NAME=URL\n      an initial reference"));
 }
+
+/// The text that is shown for a reference with this key.
+fn decoded_key(object_key: &[u8]) -> String {
+    let profile = IiopProfile {
+        version: Version::V1_2,
+        host: "a.example".to_owned(),
+        port: 2809,
+        object_key: object_key.to_vec(),
+        components: Vec::new(),
+    };
+    let ior = Ior {
+        type_id: CLOCK.to_owned(),
+        profiles: vec![profile.tagged().expect("it fits")],
+    };
+    let output = run(&["ior", "decode", &ior.to_string()]);
+    let lines = stdout(&output).lines();
+    let mut keys = lines.filter_map(|line| line.strip_prefix("  key: "));
+    keys.next().expect("a key").to_owned()
+}
+
+#[test]
+fn keys_with_a_few_binary_octets_show_their_text_beside_the_digits() {
+    for (key, shown) in [
+        (&b"Radar"[..], "\"Radar\""),
+        (
+            b"\0PMC\0RootPOA\0\x01",
+            "14 octets 00504d4300526f6f74504f410001 \".PMC.RootPOA..\"",
+        ),
+        (b"\x01\x02VB\x03", "5 octets 0102564203"),
+        (b"\0BEA\x01", "5 octets 0042454101 (WebLogic)"),
+        (b"\xaf\xab\xcb\0", "4 octets afabcb00 (Sun's ORB for Java)"),
+        (b"\xab\xac\xab1\0", "5 octets abacab3100 (ORBacus)"),
+        (
+            b":>\x0221.name\x01",
+            "11 octets 3a3e0232312e6e616d6501 (Orbix) \":>.21.name.\"",
+        ),
+        (b"\x14\x01\x0f\0", "4 octets 14010f00 (TAO)"),
+    ] {
+        assert_eq!(decoded_key(key), shown);
+    }
+}
+
+#[test]
+fn own_keys_are_explained() {
+    let server = Server::start();
+    let text = run(&["ior", "decode", &server.ior]);
+    let text = stdout(&text);
+    assert!(text.contains(" (chronorb: POA "), "{text}");
+    assert!(text.contains(" of run "), "{text}");
+    assert!(text.contains(", object in slot "), "{text}");
+    // A persistent key of the POA `/radar` with the id `front`, in the lane for priority 7.
+    let mut key = b"\xc7R\x01\x13\0\x07\0\0\0\0\0\0\0\0\0\x06/radar".to_vec();
+    key.extend(b"front");
+    let shown = decoded_key(&key);
+    let content = "(chronorb: persistent POA \"/radar\", id \"front\", lane for priority 7)";
+    assert!(shown.ends_with(content), "{shown}");
+}
+
+#[test]
+fn components_of_other_orbs_are_read_as_these_write_them() {
+    // The key itself, and an empty transport, as ORBit2 and WebLogic have them.
+    let mut csi = vec![
+        0_u8, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 34, 0, 0, 0, 0,
+    ];
+    csi.extend([0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 19]);
+    csi.extend([4, 1, 0, 8, 6, 6, 0x67, 0x81, 2, 1, 1, 1, 0, 0, 0, 3]);
+    csi.extend(b"lab");
+    csi.extend([
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ]);
+    let components = vec![
+        component(5, b"\0\0\0\0KEYKEY"),
+        component(34, b""),
+        component(33, &csi),
+        component(0, &[0, 0, 0, 0, 0x49, 0x54, 0x5f, 0x41]),
+        component(0, &[0, 0, 0, 0, 0x56, 0x49, 0x53, 0]),
+        component(0x4154_5403, b"\x01"),
+        component(0x4942_4d21, b"\x01"),
+        component(0x4245_4103, b"\x01"),
+        component(0x5649_5303, b"\x01"),
+    ];
+    let ior = reference(2809, Version::V1_2, components);
+    let output = run(&["ior", "decode", &ior]);
+    let text = stdout(&output);
+    for part in [
+        "  COMPLETE_OBJECT_KEY: 10 octets 000000004b45594b4559 \"....KEYKEY\"\n",
+        "  NULL_TAG: no transport mechanism\n",
+        "  CSI_SEC_MECH_LIST: stateless; requires nothing; transport: no transport mechanism; ",
+        ", target \"lab\"",
+        "  ORB_TYPE: Orbix 6 (0x49545f41)\n",
+        "  ORB_TYPE: VisiBroker (0x56495300)\n",
+        "  omniORB's PERSISTENT_ID: 01\n",
+        "  component 0x49424d21 of IBM: 01\n",
+        "  component 0x42454103 of WebLogic: 01\n",
+        "  component 0x56495303 of VisiBroker: 01\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!text.contains("malformed"), "{text}");
+
+    let profiles = [0x5649_5301, 0xbadf_aeca, 0x14];
+    let profiles = profiles.map(|tag| TaggedProfile {
+        tag,
+        data: vec![0, 1],
+    });
+    let ior = Ior {
+        type_id: CLOCK.to_owned(),
+        profiles: profiles.to_vec(),
+    };
+    let output = run(&["ior", "decode", &ior.to_string()]);
+    let text = stdout(&output);
+    for part in [
+        "profile 1: unknown protocol 0x56495301 of VisiBroker\n",
+        "profile 2: ORBit's local protocol\n",
+        "profile 3: IIOP over SSL of CORBA 2.2 products\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_wrong_byte_order_is_named() {
+    let wrong = "IOR:000000000a00000049444c3a543a312e30000000010000000000000019000000000100000a00\
+                 0000612e6578616d706c6500f90a010000004b";
+    let output = run(&["ior", "decode", wrong]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    for part in [
+        "the lengths fit the other byte order",
+        "says big-endian",
+        "with 01 behind `IOR:`",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let output = run(&["ior", "decode", &wrong.replacen("IOR:00", "IOR:01", 1)]);
+    let text = stdout(&output);
+    assert!(
+        text.contains("; the lengths fit the other byte order)"),
+        "{text}"
+    );
+}

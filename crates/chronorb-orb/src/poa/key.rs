@@ -188,6 +188,53 @@ impl<'k> ObjectKey<'k> {
     }
 }
 
+/// Describes an object key of this ORB for people: its POA, its object, and the object's own
+/// priority, which selects the lane. Returns `None` for keys of others, as plain names.
+///
+/// A transient POA with active demultiplexing is known by its slot only, and an object to which it
+/// gave an id by the slot that the id is.
+pub fn describe_object_key(octets: &[u8]) -> Option<String> {
+    let key = ObjectKey::parse(octets)?;
+    let slot = |key: Key| format!("{}.{}", key.index, key.generation);
+    let poa = match key.poa {
+        PoaKey::Place { incarnation, key } => {
+            format!("POA in slot {} of run {incarnation:016x}", slot(key))
+        }
+        PoaKey::Path { place, path, .. } => {
+            let path = match path {
+                [] => "/".into(),
+                path => String::from_utf8_lossy(path),
+            };
+            match place {
+                Some((run, key)) => {
+                    format!("POA {path:?} in slot {} of run {run:016x}", slot(key))
+                }
+                None => format!("persistent POA {path:?}"),
+            }
+        }
+    };
+    let is_text = |octet: &u8| octet.is_ascii_graphic() || *octet == b' ';
+    let id = match (key.poa, self::slot(key.id)) {
+        _ if !key.id.is_empty() && key.id.iter().all(is_text) => {
+            format!("id {:?}", String::from_utf8_lossy(key.id))
+        }
+        (PoaKey::Place { .. }, Some(id)) => format!("object in slot {}", slot(id)),
+        _ => {
+            let digits = key.id.iter().map(|octet| format!("{octet:02x}"));
+            format!(
+                "id of {} octets {}",
+                key.id.len(),
+                digits.collect::<String>()
+            )
+        }
+    };
+    let priority = match key.priority {
+        Some(priority) => format!(", lane for priority {}", priority.value()),
+        None => String::new(),
+    };
+    Some(format!("{poa}, {id}{priority}"))
+}
+
 /// Adds the code to a key; `None` where there is no secret for it.
 pub(super) fn authenticated(key: &[u8], codes: &KeyCodes, is_persistent: bool) -> Option<Vec<u8>> {
     let (first, rest) = key.split_first_chunk::<MAGIC>()?;

@@ -39,6 +39,7 @@ pub(crate) use self::gate::{Ticket, WaitCause};
 pub use self::id::ObjectId;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
+pub use self::key::describe_object_key;
 pub use self::manager::{
     AdapterInactive, CreateManagerError, DeactivateError, ManagerAlreadyExists, PoaManager,
     PoaManagerFactory, PoaManagerState,
