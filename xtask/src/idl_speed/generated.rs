@@ -12,12 +12,24 @@ use crate::run::Failure;
 /// Runs of each command, of which the median counts.
 const RUNS: usize = 5;
 
-/// Prints what checking and generating take for a quarter, a half and all of the lines.
+/// The number of lines from which the time of a check is compared with that of the model.
+const JUDGED: usize = 10_000;
+
+/// Prints what checking, printing the model and generating take for a quarter, a half and all of the lines.
 pub(super) fn table(folder: &Path, most: usize) -> Result<(), Failure> {
     println!("generated IDL, median of {RUNS} runs; ns/line tells whether time is linear");
     println!(
-        "{:>8} {:>10} {:>9} {:>9} {:>11} {:>9} {:>9}",
-        "lines", "check ms", "ns/line", "MiB", "rust ms", "ns/line", "MiB"
+        "{:>8} {:>10} {:>9} {:>9} {:>10} {:>9} {:>9} {:>11} {:>9} {:>9}",
+        "lines",
+        "check ms",
+        "ns/line",
+        "MiB",
+        "model ms",
+        "ns/line",
+        "MiB",
+        "rust ms",
+        "ns/line",
+        "MiB"
     );
     let out = folder.join("rust");
     make(&out)?;
@@ -27,7 +39,8 @@ pub(super) fn table(folder: &Path, most: usize) -> Result<(), Failure> {
         let lines = text.lines().count();
         fs::write(&file, text).map_err(|e| Failure(format!("{}: {e}", file.display())))?;
         let mut row = format!("{lines:>8}");
-        for (command, width) in [("check", 10), ("rust", 11)] {
+        let mut medians = Vec::new();
+        for (command, width) in [("check", 10), ("model", 10), ("rust", 11)] {
             let (mut times, mut peaks) = (Vec::new(), Vec::new());
             for _ in 0..RUNS {
                 let mut chronorb = Command::new(chronorb());
@@ -42,6 +55,7 @@ pub(super) fn table(folder: &Path, most: usize) -> Result<(), Failure> {
                 peaks.push(cost.memory);
             }
             let time = median(&times).unwrap_or_default();
+            medians.push(time);
             let memory = peaks.into_iter().max().unwrap_or(0);
             let _ = write!(
                 row,
@@ -52,6 +66,16 @@ pub(super) fn table(folder: &Path, most: usize) -> Result<(), Failure> {
             );
         }
         println!("{row}");
+        if let [check, model, _] = medians[..]
+            && lines >= JUDGED
+            && check > 2 * model
+        {
+            return Err(Failure(format!(
+                "checking {lines} lines takes {} ms, more than twice the {} ms of the model",
+                ms(check),
+                ms(model)
+            )));
+        }
     }
     Ok(())
 }
