@@ -275,7 +275,7 @@ impl Connection {
     /// allocated later.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(envelope: Envelope, mtu: usize, buffer: usize, patience: Patience) -> Self {
-        let room = || SocketBuffer::new(std::iter::repeat_n(0, buffer).collect::<Vec<u8>>());
+        let room = || SocketBuffer::new([0].repeat(buffer));
         let mut socket = Socket::new(room(), room());
         socket.set_nagle_enabled(false);
         socket.set_ack_delay(Some(protocol_duration(ACK_DELAY)));

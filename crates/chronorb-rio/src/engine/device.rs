@@ -27,7 +27,7 @@ impl Egress {
     pub(super) fn new(transmitter: Box<dyn Transmitter>, mtu: usize) -> Self {
         Self {
             transmitter,
-            scratch: std::iter::repeat_n(0, mtu).collect(),
+            scratch: [0].repeat(mtu).into(),
             allowance: usize::MAX,
             sent_again: 0,
         }

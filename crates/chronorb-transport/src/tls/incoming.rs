@@ -20,7 +20,7 @@ impl RecordReader {
     /// Nothing, and room for a whole record.
     pub(super) fn new() -> Self {
         Self {
-            space: std::iter::repeat_n(0, LARGEST_RECORD).collect(),
+            space: [0].repeat(LARGEST_RECORD).into(),
             first: 0,
             end: 0,
             is_new: false,

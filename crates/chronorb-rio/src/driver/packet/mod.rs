@@ -136,7 +136,7 @@ impl Driver for Packet {
             interface: link.index,
             socket: incoming,
             ring,
-            long: std::iter::repeat_n(0, PacketReceiver::LONGEST).collect(),
+            long: [0].repeat(PacketReceiver::LONGEST).into(),
             was_empty: false,
             counts: ReceiveCounts::default(),
             dropped: 0.into(),

@@ -42,7 +42,7 @@ impl PacketTransmitter {
             socket,
             interface,
             longest,
-            rooms: std::iter::repeat_n(0, longest * queue).collect(),
+            rooms: [0].repeat(longest * queue).into(),
             lens: std::iter::repeat_n(0, queue).collect(),
             sent: 0,
             queued: 0,

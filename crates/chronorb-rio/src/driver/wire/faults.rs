@@ -74,7 +74,7 @@ pub(super) struct Disturbance {
 impl Buffer {
     pub(in crate::driver) fn new(longest: usize) -> Self {
         Self {
-            room: std::iter::repeat_n(0, longest).collect(),
+            room: [0].repeat(longest).into(),
             len: 0,
         }
     }

@@ -45,7 +45,7 @@ impl XdpReceiver {
         };
         Self {
             class,
-            whole: std::iter::repeat_n(0, room).collect(),
+            whole: [0].repeat(room).into(),
             turn: 0,
             was_empty: false,
             is_gone: false,
