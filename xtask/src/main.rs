@@ -232,8 +232,9 @@ fn test() -> Result<(), Failure> {
 }
 
 fn build_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
-    // All but the libraries that have no tests: they would be built with a harness for none.
-    let targets = ["--tests", "--bins", "--examples", "--benches", "--no-run"];
+    // Not the libraries that have no tests: they would be built with a harness for none, as they
+    // would by `--benches`.
+    let targets = ["--tests", "--bins", "--examples", "--no-run"];
     let all = [WORKSPACE, &targets].concat();
     ledger.step("build of tests", || run::run(&mut build.command(&all)))
 }
