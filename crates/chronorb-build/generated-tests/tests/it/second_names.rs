@@ -183,8 +183,8 @@ fn files_of_one_name_are_modules_of_two_names() {
     use chronorb_generated_tests::shared::{m, types, y_types};
     let x = types::x::P { a: 1, text: "t" };
     let both = m::m::Both {
-        x,
-        y: y_types::y::P { inner: x },
+        first: x,
+        second: y_types::y::P { inner: x },
     };
-    assert_eq!(both.x, both.y.inner);
+    assert_eq!(both.first, both.second.inner);
 }
