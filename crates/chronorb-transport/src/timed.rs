@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::io::IoSlice;
+#[cfg(feature = "udp")]
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,6 +14,8 @@ use chronorb_probe::{Activity, doing};
 use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
+#[cfg(feature = "udp")]
+use rustix::net::{RecvAncillaryBuffer, SocketAddrAny};
 
 use crate::{IoError, SendError, unsent};
 
@@ -51,16 +55,27 @@ impl TimedSocket {
         self.socket
     }
 
-    /// Receives; 0 is the end of a stream. The last time-out that was set applies.
+    /// Receives; 0 is the end of a stream. A call that may wait does so once, within the last
+    /// time-out that was set; see [`waited`].
+    #[allow(clippy::disallowed_methods, reason = "its result is that of `waited`")]
     pub(crate) fn receive(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
         let _receiving = doing(Activity::InputOutput);
-        loop {
-            match net::recv(&self.socket, &mut *room, flags) {
-                Ok((n, _)) => return Ok(n),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(IoError::from_errno(error)),
-            }
-        }
+        waited(net::recv(&self.socket, room, flags)).map(|(n, _)| n)
+    }
+
+    /// Receives a datagram into several rooms as [`receive`](Self::receive) does, with the address
+    /// of its sender.
+    #[allow(clippy::disallowed_methods, reason = "its result is that of `waited`")]
+    #[cfg(feature = "udp")]
+    pub(crate) fn receive_datagram(
+        &self,
+        rooms: &mut [IoSliceMut<'_>],
+        flags: RecvFlags,
+    ) -> Result<(usize, Option<SocketAddrAny>), IoError> {
+        let _receiving = doing(Activity::InputOutput);
+        let mut nothing_else = RecvAncillaryBuffer::default();
+        let received = waited(net::recvmsg(&self.socket, rooms, &mut nothing_else, flags))?;
+        Ok((received.bytes, received.address))
     }
 
     /// Receives as [`receive`](Self::receive) does, once: `None` if a signal or the time-out has
@@ -69,24 +84,17 @@ impl TimedSocket {
         &self,
         room: &mut [u8],
     ) -> Result<Option<usize>, IoError> {
-        let _receiving = doing(Activity::InputOutput);
-        match net::recv(&self.socket, room, RecvFlags::empty()) {
-            Ok((n, _)) => Ok(Some(n)),
-            // A signal that begins the call anew finds that it must not wait.
-            Err(Errno::INTR | Errno::AGAIN) => Ok(None),
-            Err(error) => Err(IoError::from_errno(error)),
+        // A signal that begins the call anew finds that it must not wait.
+        match self.receive(room, RecvFlags::empty()) {
+            Err(IoError::WouldBlock) => Ok(None),
+            received => received.map(Some),
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "its result is that of `waited`")]
     pub(crate) fn send(&self, octets: &[u8], flags: SendFlags) -> Result<usize, IoError> {
         let _sending = doing(Activity::InputOutput);
-        loop {
-            match net::send(&self.socket, octets, flags | SendFlags::NOSIGNAL) {
-                Ok(n) => return Ok(n),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(IoError::from_errno(error)),
-            }
-        }
+        waited(net::send(&self.socket, octets, flags | SendFlags::NOSIGNAL))
     }
 
     /// Sends as much as fits of slices, of which `sent` octets were sent before. Slices after the
@@ -105,17 +113,12 @@ impl TimedSocket {
         self.send_vector(&list[..len], flags)
     }
 
+    #[allow(clippy::disallowed_methods, reason = "its result is that of `waited`")]
     fn send_vector(&self, slices: &[IoSlice<'_>], flags: SendFlags) -> Result<usize, IoError> {
         let _sending = doing(Activity::InputOutput);
         let flags = flags | SendFlags::NOSIGNAL;
-        loop {
-            let mut nothing_else = SendAncillaryBuffer::default();
-            match net::sendmsg(&self.socket, slices, &mut nothing_else, flags) {
-                Ok(n) => return Ok(n),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(IoError::from_errno(error)),
-            }
-        }
+        let mut nothing_else = SendAncillaryBuffer::default();
+        waited(net::sendmsg(&self.socket, slices, &mut nothing_else, flags))
     }
 
     /// Sends by `step`, which gets the number of octets sent before, until `len` octets are sent.
@@ -225,6 +228,21 @@ impl TimedSocket {
             .map_err(IoError::from_errno)?;
         set.store(generous, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// The result of a system call that may have waited. [`IoError::WouldBlock`] if the time-out or a
+/// signal has ended the wait.
+///
+/// A signal also ends the waits of a socket with a time-out where its handler has `SA_RESTART`, and
+/// so does a stop of the process (signal(7)). The call must not be made again as it was: that wait
+/// would have the whole time-out, and end never if signals arrive more often. The caller computes
+/// the rest of its time anew.
+#[inline]
+fn waited<T>(result: Result<T, Errno>) -> Result<T, IoError> {
+    match result {
+        Err(Errno::INTR) => Err(IoError::WouldBlock),
+        result => result.map_err(IoError::from_errno),
     }
 }
 

@@ -87,6 +87,7 @@ impl Sender {
 
     /// Sends the next packet of the message that was begun, or of the next one, which is in two
     /// pieces. Returns the number of octets that it took.
+    #[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
     fn step(&self, first: &[u8], second: &[u8], flags: SendFlags) -> Result<usize, IoError> {
         if self.is_shut_down.load(Ordering::Acquire) {
             return Err(IoError::Closed);

@@ -19,6 +19,7 @@ use super::memory::Memory;
 use crate::IoError;
 
 /// Sends the memory, as the first message on the socket.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn offer(socket: &OwnedFd, file: &OwnedFd, ring: usize) -> Result<(), Errno> {
     let hello = hello(ring);
     let files = [file.as_fd()];
@@ -40,6 +41,7 @@ pub(super) fn offer(socket: &OwnedFd, file: &OwnedFd, ring: usize) -> Result<(),
 /// # Errors
 /// [`IoError::WouldBlock`] if it has not arrived yet; [`IoError::Violated`] if anything else has
 /// arrived.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn accept(socket: &OwnedFd, largest: usize) -> Result<Memory, IoError> {
     let _receiving = doing(Activity::InputOutput);
     let mut hello = [0; HELLO_LEN];
@@ -81,6 +83,7 @@ pub(super) fn accept(socket: &OwnedFd, largest: usize) -> Result<Memory, IoError
 ///
 /// # Errors
 /// [`IoError::Closed`] if the peer is gone.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn ring_bell(socket: &OwnedFd) -> Result<(), IoError> {
     let _ringing = doing(Activity::InputOutput);
     loop {
@@ -94,6 +97,7 @@ pub(super) fn ring_bell(socket: &OwnedFd) -> Result<(), IoError> {
 }
 
 /// Takes the octets that rang; `None` where the other side has ended.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn answer_bell(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<usize>, Errno> {
     let _answering = doing(Activity::InputOutput);
     let mut octets = [0; MOST_RINGS];

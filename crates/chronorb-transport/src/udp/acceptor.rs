@@ -152,6 +152,7 @@ impl UdpAcceptor {
 
     /// Makes a connection of a socket, for the peer that has sent this message.
     fn welcome(
+    #[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
         &self,
         socket: OwnedFd,
         way: Way,

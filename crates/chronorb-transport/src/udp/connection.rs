@@ -9,10 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chronorb_probe::{Activity, doing};
 use chronorb_rt::{Deadline, PiMutex};
 use rustix::io::Errno;
-use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown, SocketAddrAny};
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketAddrAny};
 
 use super::acceptor::Peer;
 use super::arrivals::Arrivals;
@@ -221,7 +220,9 @@ impl Connection for UdpConnection {
         // To the end: a read that does not fill its room shows that there is nothing else.
         while filled < room.len() {
             let received = self.receive_into(&mut room[filled..], |rooms| {
-                receive(&self.socket, rooms, RecvFlags::DONTWAIT).map(Some)
+                self.socket
+                    .receive_datagram(rooms, RecvFlags::DONTWAIT)
+                    .map(Some)
             });
             match received {
                 Ok(Some(n)) => filled += n,
@@ -259,7 +260,9 @@ impl Connection for UdpConnection {
         loop {
             self.socket.end_receiving(deadline)?;
             let received = self.receive_into(room, |rooms| {
-                receive(&self.socket, rooms, RecvFlags::empty()).map(Some)
+                self.socket
+                    .receive_datagram(rooms, RecvFlags::empty())
+                    .map(Some)
             });
             match received {
                 Ok(Some(n)) => return Ok(n),
@@ -282,11 +285,9 @@ impl Connection for UdpConnection {
             self.socket.limit_receiving(limit)?;
         }
         self.receive_into(room, |rooms| {
-            let _receiving = doing(Activity::InputOutput);
-            match receive_once(&self.socket, rooms, RecvFlags::empty()) {
-                Ok(datagram) => Ok(Some(datagram)),
-                Err(Errno::INTR | Errno::AGAIN) => Ok(None),
-                Err(error) => Err(IoError::from_errno(error)),
+            match self.socket.receive_datagram(rooms, RecvFlags::empty()) {
+                Err(IoError::WouldBlock) => Ok(None),
+                received => received.map(Some),
             }
         })
     }
@@ -358,30 +359,6 @@ pub(super) fn is_message(messages: &Messages, datagram: &[u8]) -> bool {
     !datagram.is_empty()
         && datagram.len() <= messages.max
         && (messages.len)(datagram) == Some(datagram.len())
-}
-
-fn receive(
-    socket: &TimedSocket,
-    rooms: &mut [IoSliceMut<'_>],
-    flags: RecvFlags,
-) -> Result<Datagram, IoError> {
-    let _receiving = doing(Activity::InputOutput);
-    loop {
-        match receive_once(socket, rooms, flags) {
-            Err(Errno::INTR) => {}
-            received => return received.map_err(IoError::from_errno),
-        }
-    }
-}
-
-fn receive_once(
-    socket: &TimedSocket,
-    rooms: &mut [IoSliceMut<'_>],
-    flags: RecvFlags,
-) -> Result<Datagram, Errno> {
-    let mut nothing_else = RecvAncillaryBuffer::default();
-    let received = net::recvmsg(socket, rooms, &mut nothing_else, flags)?;
-    Ok((received.bytes, received.address))
 }
 
 /// Converts an error between datagrams.

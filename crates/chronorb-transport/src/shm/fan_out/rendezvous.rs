@@ -18,6 +18,7 @@ use super::memory::FanOutFiles;
 use super::{FanOutError, FanOutOptions, word::timespec};
 
 /// Sends the files of a ring.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn offer(
     socket: impl AsFd,
     files: &FanOutFiles,
@@ -36,6 +37,7 @@ pub(super) fn offer(
 }
 
 /// Receives the files of a ring. Waits for them until the deadline.
+#[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
 pub(super) fn accept(
     socket: impl AsFd,
     deadline: Deadline,

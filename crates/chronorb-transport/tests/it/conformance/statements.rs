@@ -35,6 +35,7 @@ macro_rules! statements_of_any {
                 every_edge_is_told
                 an_interrupted_connection_lets_nobody_wait
                 a_thread_that_waits_already_is_called_by_a_kick
+                signals_do_not_keep_a_receiver_from_its_end
                 shutting_down_wakes_who_waits
                 a_connection_with_something_to_say_is_stale;
         }
@@ -66,6 +67,7 @@ macro_rules! statements_of_streams {
                 what_does_not_fit_is_left_without_waiting
                 who_could_not_send_is_told_of_room
                 a_peer_that_takes_nothing_ends_the_wait_at_the_deadline
+                signals_do_not_keep_a_sender_from_its_end
                 the_end_comes_after_what_was_sent
                 after_an_error_no_octet_comes
                 a_connection_whose_peer_is_gone_is_stale

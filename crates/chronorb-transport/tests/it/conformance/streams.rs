@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_transport::{ConnectError, Connection, Deadline, Interest, IoError, Reactor};
 
 use super::subject::{PATIENCE, Subject, message, patience, receive, setup, soon};
-use super::waits::{event, woken_by_shutdown};
+use super::waits::{event, under_signals, woken_by_shutdown};
 
 pub(crate) fn octets_of_any_cut_arrive_whole(subject: &Subject) {
     let (near, far) = subject.pair();
@@ -123,6 +123,22 @@ pub(crate) fn a_peer_that_takes_nothing_ends_the_wait_at_the_deadline(subject: &
     let all = receive(&*far, error.sent + error2.sent);
     assert!(all.iter().all(|octet| *octet == FILLING));
     assert_eq!(far.try_recv(&mut [0]), Err(IoError::WouldBlock));
+}
+
+pub(crate) fn signals_do_not_keep_a_sender_from_its_end(subject: &Subject) {
+    let (near, _far) = subject.pair();
+    let octets = vec![FILLING; 64 << 20];
+    for both in [false, true] {
+        let sent = under_signals(|| {
+            if both {
+                near.send_both(&[FILLING; 16], &octets, soon())
+            } else {
+                near.send_all(&octets, soon())
+            }
+        });
+        let error = sent.expect_err("there is no reader");
+        assert_eq!(error.cause, IoError::TimedOut);
+    }
 }
 
 pub(crate) fn the_end_comes_after_what_was_sent(subject: &Subject) {

@@ -1,5 +1,6 @@
 //! Waiting, and being called from it, on the side that accepts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -138,6 +139,42 @@ pub(crate) fn called_by_a_kick(other: &dyn Connection, called: &dyn Connection) 
         assert_eq!(outcome, Ok(Some(30)));
         assert!(room[..30] == message(30, 1));
     });
+}
+
+pub(crate) fn signals_do_not_keep_a_receiver_from_its_end(subject: &Subject) {
+    let (near, far) = subject.pair();
+    for end in [near, far] {
+        // The receiving half of a sender to a group never has octets.
+        let received = under_signals(|| end.recv(&mut [0; 100], soon()));
+        assert_eq!(received, Err(IoError::TimedOut));
+    }
+}
+
+/// Runs `wait` on a thread that gets a signal, whose handler has `SA_RESTART`, whenever it sleeps.
+/// A wait that began anew with its whole time after each of them would not end.
+pub(crate) fn under_signals<T: Send>(wait: impl FnOnce() -> T + Send) -> T {
+    let kick = Kick::install().expect("the signal is not handled elsewhere");
+    let has_ended = AtomicBool::new(false);
+    let (tids, tid) = mpsc::channel();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            kick.block();
+            kick.let_through();
+            tids.send(thread_id()).expect("it is awaited");
+            let outcome = wait();
+            kick.hold_off();
+            has_ended.store(true, Ordering::Release);
+            outcome
+        });
+        let tid = tid.recv().expect("it waits");
+        let until = patience();
+        while !has_ended.load(Ordering::Acquire) {
+            assert!(!until.has_passed(), "signals keep the thread waiting");
+            until_it_sleeps(tid);
+            kick.send(tid);
+        }
+        waiting.join().expect("no panic")
+    })
 }
 
 pub(crate) fn shutting_down_wakes_who_waits(subject: &Subject) {
