@@ -167,6 +167,8 @@ minors! {
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
     BadInvOrder: NO_SCHEDULING_SEGMENT = CHRONORB | 5,
         "the calling thread is in no scheduling segment";
+    BadInvOrder: PROCESS_FORKED = CHRONORB | 6,
+        "the process was forked from one that the ORB belongs to";
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4,
         "object adapters are still served by the thread pool";
     InvPolicy: NO_ENDPOINT_TO_TELL = CHRONORB | 1,

@@ -22,6 +22,7 @@ mod core;
 mod demux;
 mod encoded_body;
 mod failure;
+mod fork;
 mod gather;
 #[cfg(feature = "miop")]
 mod groups;

@@ -7,6 +7,7 @@
 //! | the system calls of another process | `Tracer`, with the feature `laboratory` |
 //! | the instructions of a thread of another process | `StepCounter`, with the feature `laboratory` |
 //! | the least cost of a message between processes, to measure by | `Mailboxes`, with the feature `laboratory` |
+//! | what a program does in a forked child | `in_forked_child`, with the feature `laboratory` |
 //! | operations that are submitted together with the wait for them | `Ring`, with the feature `uring` |
 //!
 //! Transports and the ORB call [`doing`] and [`stamp`] on the path of a request. An instrument that
@@ -15,6 +16,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod activity;
+#[cfg(feature = "laboratory")]
+mod fork;
 #[cfg(feature = "laboratory")]
 mod mailbox;
 mod stamp;
@@ -30,6 +33,8 @@ mod turn;
 mod uring;
 
 pub use activity::{Activity, ActivityTimes};
+#[cfg(feature = "laboratory")]
+pub use fork::in_forked_child;
 #[cfg(feature = "laboratory")]
 pub use mailbox::Mailboxes;
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamps};

@@ -98,6 +98,7 @@ pub use sync::wake::Wake;
 pub use sync::worker_set::{Bounds, Call, OfferOutcome, Rank, WakeReason, WorkerSet};
 pub use sys::files::{
     MAX_FILE, read_file, read_file_up_to, read_text, read_text_up_to, write_file,
+pub use sys::call_after_fork;
 };
 pub use table::epoch;
 pub use table::hash_index::HashIndex;

@@ -35,7 +35,7 @@ use chronorb_rt::{Deadline, Monotonic, Text};
 use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 use super::connection::{
-    ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
+    ChannelKind, ClientConnection, ConnectionKey, Failure, FirstBinding, NoConnection, open,
 };
 #[cfg(feature = "bidir")]
 use super::connection::{call_back, call_back_by};
@@ -45,6 +45,7 @@ use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
+use crate::fork;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
@@ -431,8 +432,6 @@ fn establish_at(
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let binding = Rc::new(prepare(key, target, forwarded, selection, deadline)?);
-    let core = binding.target.core();
-    core.client.forget.get_or_init(|| forget_orb);
     if binding.rebind == RebindMode::NoReconnect {
         binding.connection.keep();
     }
@@ -493,6 +492,7 @@ fn prepare(
         SyncScope::WithServer => ResponseFlags::SyncWithServer,
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
+    check_process(target.core())?;
     let ends = (!effective.ends.is_empty()).then_some(effective.ends);
     let core = target.core();
     let is_usual = ends.is_none()
@@ -556,6 +556,23 @@ fn pick_connection(
         let is_taken = |way: &&Way| {
             !selection.tried.contains(way) && (selection.takes_suspects || !health.is_suspect(way))
         };
+/// Checks that the process was not forked since the first binding of the ORB.
+fn check_process(core: &Core) -> Result<(), SystemException> {
+    let first = core.client.first_binding.get_or_init(|| {
+        fork::begin_count();
+        chronorb_transport::look_up_aside();
+        FirstBinding {
+            forget: forget_orb,
+            forks: fork::count(),
+        }
+    });
+    if first.forks == fork::count() {
+        Ok(())
+    } else {
+        Err(FORKED)
+    }
+}
+
         ways.retain(is_taken);
         begin_with_least(&mut ways, |way| health.suspected_until(way));
         if ways.is_empty() {
@@ -787,3 +804,7 @@ const RECONNECT_FORBIDDEN: SystemException =
 const TOO_LATE: &str = "the time of the call was over before it was connected: ";
 /// The most bindings of a thread; beyond, it drops all that may be made again.
 const MAX_BINDINGS: usize = 4096;
+/// The connections, and the threads, of the ORB are those of the process that this one was forked
+/// from.
+const FORKED: SystemException =
+    SystemException::no(SystemExceptionKind::BadInvOrder, minor::PROCESS_FORKED);

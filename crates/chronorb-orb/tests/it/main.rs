@@ -33,6 +33,8 @@ mod client {
     mod failover;
     mod failures;
     mod files;
+    mod forgotten;
+    mod forks;
     mod hostile;
     mod idle;
     mod limits;

@@ -188,6 +188,24 @@ pub(crate) fn block_signal(signal: c_int) -> libc::sigset_t {
     }
 }
 
+/// Has each process that is forked from this one call a function, before `fork` returns in it.
+///
+/// The function runs on the only thread of the child, while locks of other threads may be held: it
+/// must neither lock nor allocate. A child that is made by the system call itself (`clone`, or
+/// `vfork`) does not call it.
+///
+/// # Errors
+/// `ENOMEM` if there is no memory for the entry.
+pub fn call_after_fork(in_child: extern "C" fn()) -> Result<(), Errno> {
+    // SAFETY: the function is one of the program, which stays.
+    let error = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    if error == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_raw_os_error(error))
+    }
+}
+
 /// Blocks (`SIG_BLOCK`) or lets through (`SIG_UNBLOCK`) a signal on the calling thread.
 pub(crate) fn change_signal(signal: c_int, how: c_int) {
     let mut signals = MaybeUninit::uninit();

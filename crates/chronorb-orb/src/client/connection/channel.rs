@@ -478,7 +478,10 @@ impl ClientConnection {
     #[inline(never)]
     fn flush_kept(&self, kept: &KeptOneways, deadline: Deadline) -> Result<(), Failure> {
         let send = |octets: &[u8]| match &self.channel {
-            _ if self.is_closed() => Err(comm_failure(CompletionStatus::Maybe).into()),
+            // The parent of a forked process sends its own copy.
+            _ if self.is_closed() || self.link().is_inherited() => {
+                Err(comm_failure(CompletionStatus::Maybe).into())
+            }
             Channel::Exclusive(own) => own.link.send_octets(octets, deadline),
             Channel::Shared(owner, _) => owner.shared.send_octets(octets, deadline),
         };

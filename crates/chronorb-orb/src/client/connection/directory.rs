@@ -42,6 +42,8 @@ use crate::access::Judgement;
 use crate::bidirectional::{LaneConnection, ListenPoint};
 use crate::core::Core;
 use crate::failure::because;
+#[cfg(doc)]
+use crate::fork;
 use crate::incident::Incident;
 use crate::protocol::{self, Way};
 
@@ -72,14 +74,22 @@ pub(crate) struct ClientState {
     /// Made with the first of them. The type is erased, so that programs without calls do not link
     /// its destructor.
     connections: OnceLock<Box<dyn OpenConnections>>,
-    /// Drops the connections of an ORB that the calling thread has; set with the first binding, so
-    /// that programs without calls do not link it.
-    pub(in crate::client) forget: OnceLock<fn(u64)>,
+    /// Set with the first binding.
+    pub(in crate::client) first_binding: OnceLock<FirstBinding>,
     pub(super) threads: ConnectionThreads,
     pub(in crate::client) health: Health,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
     /// programs without such calls do not link its destructor.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// The part of the state that begins with the first binding of an ORB.
+pub(in crate::client) struct FirstBinding {
+    /// Drops the connections of an ORB that the calling thread has. A pointer, so that programs
+    /// without calls do not link it.
+    pub(in crate::client) forget: fn(u64),
+    /// The [forks](fork::count) that had led to the process.
+    pub(in crate::client) forks: u32,
 }
 
 /// The connections of an ORB to servers that are not of one thread alone.
@@ -385,7 +395,7 @@ impl ClientState {
         Self {
             permits: ConnectionPermits::new(limit as usize),
             connections: OnceLock::new(),
-            forget: OnceLock::new(),
+            first_binding: OnceLock::new(),
             threads: ConnectionThreads::default(),
             health: Health::default(),
             slots: OnceLock::new(),
@@ -449,8 +459,8 @@ impl ClientState {
     /// Drops the calling thread's connections, and ends those that threads share as soon as no call
     /// is under way on them. The ORB has this number.
     pub(crate) fn leave(&self, orb: u64) {
-        if let Some(forget) = self.forget.get() {
-            forget(orb);
+        if let Some(first) = self.first_binding.get() {
+            (first.forget)(orb);
         }
         if let Some(connections) = self.connections.get() {
             connections.leave();

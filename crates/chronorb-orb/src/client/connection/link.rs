@@ -26,6 +26,7 @@ use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
 #[cfg(feature = "distributable-threads")]
 use crate::quota::Origin;
+use crate::fork;
 use crate::room::KEPT_CAPACITY;
 use crate::scope;
 
@@ -90,6 +91,8 @@ pub(in crate::client) struct Link {
 
 impl Link {
     pub(super) fn new(
+    /// The [forks](fork::count) that had led to the process when it was made.
+    forks: u32,
         transport: Box<dyn Connection>,
         permit: ConnectionPermit,
         config: &OrbConfig,
@@ -116,6 +119,7 @@ impl Link {
 
     pub(in crate::client) fn transport(&self) -> &dyn Connection {
         &*self.transport
+            forks: fork::count(),
     }
 
     /// Whether all messages that are sent arrive, in order.
@@ -155,7 +159,15 @@ impl Link {
     pub(super) fn close(&self) {
         self.mark_closed(true);
         self.permit.give_back();
-        self.transport.shutdown();
+        // That would end it for the process that has made it, too.
+        if !self.is_inherited() {
+            self.transport.shutdown();
+        }
+    }
+
+    /// Whether the process was forked since it was made: then it belongs to the parent.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.forks != fork::count()
     }
 
     /// Whether the server takes requests of another connection for those of another peer.

@@ -56,7 +56,7 @@ pub(super) use completions::{CompletionStep, CompletionThread};
 pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
-pub(super) use directory::{Crowds, NoConnection, open};
+pub(super) use directory::{Crowds, FirstBinding, NoConnection, open};
 #[cfg(feature = "bidir")]
 pub(super) use directory::{call_back, call_back_by};
 pub(super) use heartbeat::HeartbeatPeer;

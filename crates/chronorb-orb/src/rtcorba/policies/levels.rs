@@ -121,6 +121,11 @@ impl PolicyCurrent {
     }
 }
 
+/// Has the calling thread renew its bindings before their next use. Neither locks nor allocates.
+pub(crate) fn renew_bindings() {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
+}
+
 thread_local! {
     /// The policies that this thread has set, for each ORB.
     static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };

@@ -27,7 +27,7 @@ pub use bands::{BandsError, PriorityBand, PriorityBands};
 pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
 pub(crate) use ends::{EndPolicies, check_ends, utc_now};
 pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
-pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
+pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out, renew_bindings};
 pub use levels::{PolicyCurrent, PolicyManager};
 #[cfg(feature = "access")]
 pub(crate) use overrides::CallContext;
