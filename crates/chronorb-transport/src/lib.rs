@@ -50,6 +50,8 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
@@ -165,6 +167,17 @@ pub fn unsent<'s>(slices: &'s [IoSlice<'_>], mut sent: usize) -> impl Iterator<I
         sent = sent.saturating_sub(slice.len());
         (!rest.is_empty()).then_some(rest)
     })
+}
+
+/// Whether the peer of a connection of octets has ended its direction, perhaps behind octets that
+/// are still to be read, as far as the descriptor tells. Takes nothing out, so another thread may
+/// receive meanwhile. A descriptor that is no socket of a stream tells nothing.
+#[cold]
+pub fn has_hung_up(connection: impl AsFd) -> bool {
+    let ends = PollFlags::RDHUP | PollFlags::HUP;
+    let mut looked = [PollFd::new(&connection, PollFlags::RDHUP)];
+    let found = poll(&mut looked, Some(&Timespec::default()));
+    found == Ok(1) && looked[0].revents().intersects(ends)
 }
 
 /// A connection to a peer.

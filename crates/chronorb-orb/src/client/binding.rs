@@ -606,7 +606,7 @@ fn check_process(core: &Core) -> Result<(), SystemException> {
         }
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits =
-            |c: &Rc<ClientConnection>| !c.is_closed() && (c.text, c.code_sets) == (text, code_sets);
+            |c: &Rc<ClientConnection>| !c.is_stale() && (c.text, c.code_sets) == (text, code_sets);
         if let Some(connection) = present.filter(fits) {
             // The thread may have become more urgent meanwhile.
             connection.work_for(core, urgency)?;
@@ -708,7 +708,7 @@ fn bidirectional(
     }
     let is_present = BINDINGS.with_borrow(|all| {
         let present = all.connections.get(key);
-        present.is_some_and(|connection| !connection.is_closed())
+        present.is_some_and(|connection| !connection.is_stale())
     });
     let claimant = target.claimant();
     // A client's address never replaces a connection that this ORB has made. A claim replaces none,

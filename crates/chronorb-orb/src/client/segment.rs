@@ -81,7 +81,9 @@ fn attempt(
         drop(waiting);
         match answer {
             Ok(answer) => {
-                if binding.connection.is_closed() {
+                let connection = &binding.connection;
+                // Other calls may be under way on a shared one.
+                if connection.is_closed() && connection.has_one_call_at_a_time() {
                     binding.connection.close();
                 }
                 return Ok(answer);

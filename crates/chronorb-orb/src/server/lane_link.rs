@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_rt::{Backoff, Deadline, Key};
-use chronorb_transport::{Connection, IoError, Remote, SendError, SocketOptions};
+use chronorb_transport::{Connection, IoError, Remote, SendError, SocketOptions, has_hung_up};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::lane::ServerLane;
@@ -27,7 +27,10 @@ impl LaneConnection for LaneLink {
     }
 
     fn is_live(&self) -> bool {
-        self.lane.is_live(self.key)
+        let connection = self.lane.connections.get(self.key);
+        // The lane may have no thread at present that reads the end.
+        connection.is_some_and(|connection| !has_hung_up(connection.transport()))
+            && self.lane.is_live(self.key)
     }
 
     fn sender(&self) -> io::Result<Box<dyn Connection>> {

@@ -417,7 +417,7 @@ impl Slot {
             Some(Ok(message)) => self.read(owner, request_id, message),
             Some(Err(failure)) => Err(failure),
             None if self.deadline().has_passed() => {
-                Err(owner.shared.abandon(request_id, &mut self.reply))
+                Err(owner.shared.abandon(request_id, &mut self.reply, true))
             }
             None => return false,
         };
@@ -507,7 +507,7 @@ impl Slot {
     /// Abandons the request whose reply is awaited.
     fn abandon(&mut self) {
         if let Some((owner, request_id)) = self.awaited() {
-            let _ = owner.shared.abandon(request_id, &mut self.reply);
+            let _ = owner.shared.abandon(request_id, &mut self.reply, false);
         }
     }
 

@@ -25,6 +25,7 @@ use crate::failure::because;
 impl ReplyReceiver for SharedOwner {
     fn receive(&self, header: MessageHeader, frame: &mut Frame) -> bool {
         let shared = &self.shared;
+        shared.link.note_arrival();
         let handed_over = reply_id(frame.as_slice())
             .is_some_and(|id| shared.hand_over(id, header, frame).is_ok());
         if !handed_over {
@@ -81,7 +82,7 @@ pub(super) fn call_back(
 ) -> Result<Option<Arc<SharedOwner>>, NoConnection> {
     let present = || {
         let owner = path.receiver()?.into_any().downcast::<SharedOwner>().ok()?;
-        (owner.text == text && !owner.shared.link.is_closed()).then_some(owner)
+        (owner.text == text && !owner.shared.is_stale()).then_some(owner)
     };
     if path.receiver().is_some() {
         return Ok(present());
@@ -109,8 +110,7 @@ fn attach(
     })?;
     let sending = SendMode::in_turn();
     let mut shared = SharedConnection::new(sender, permit, &core.config, sending, key.kind);
-    // The side that opened the connection has the even numbers.
-    shared.number_requests(announcement.is_none());
+    shared.become_bidirectional(announcement.is_none());
     let owner = Arc::new(SharedOwner {
         shared: Arc::new(shared),
         thread: None,

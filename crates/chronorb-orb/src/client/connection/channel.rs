@@ -111,7 +111,10 @@ impl SharedOwner {
     ) -> Result<MessageHeader, Failure> {
         let shared = &self.shared;
         let received = shared.receive_until_interrupted(request_id, frame, until);
-        let header = received.unwrap_or_else(|| Err(shared.abandon(request_id, frame)))?;
+        let header = received.unwrap_or_else(|| {
+            let is_late = until.0.has_passed();
+            Err(shared.abandon(request_id, frame, is_late))
+        })?;
         if header.kind != expected {
             shared.close();
             return Err(comm_failure(CompletionStatus::Maybe).into());

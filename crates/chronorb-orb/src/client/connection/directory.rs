@@ -206,9 +206,14 @@ fn find_or_connect(
     let too_late = || NoConnection::Unreachable(TOO_LATE.to_owned());
     let left = deadline.remaining().ok_or_else(too_late)?;
     let mut entry = entry.try_lock_for(left).ok_or_else(too_late)?;
-    let is_usable = |owner: &Arc<SharedOwner>| !owner.shared.link.is_closed() && owner.text == text;
-    if let Some(owner) = entry.owner.upgrade().filter(is_usable) {
-        return Ok(owner);
+    // A connection with text of another form stays for those that have it.
+    let fits = |owner: &Arc<SharedOwner>| owner.text == text;
+    if let Some(owner) = entry.owner.upgrade().filter(fits) {
+        if !owner.shared.is_stale() {
+            return Ok(owner);
+        }
+        // The other threads that have it find it closed.
+        owner.shared.close();
     }
     if let Some((failed, why)) = &entry.failed
         && *failed >= began

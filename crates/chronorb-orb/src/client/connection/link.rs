@@ -4,7 +4,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::connection::{
@@ -16,7 +16,9 @@ use chronorb_giop::{
     reply_id,
 };
 use chronorb_rt::{Deadline, poll_for};
-use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy, unsent};
+use chronorb_transport::{
+    Carriage, Connection, IoError, SendError, WaitPolicy, has_hung_up, unsent,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(feature = "distributable-threads")]
 use rustix::net::{Shutdown, shutdown};
@@ -24,9 +26,9 @@ use rustix::net::{Shutdown, shutdown};
 use super::key::ChannelKind;
 use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
+use crate::fork;
 #[cfg(feature = "distributable-threads")]
 use crate::quota::Origin;
-use crate::fork;
 use crate::room::KEPT_CAPACITY;
 use crate::scope;
 
@@ -83,16 +85,18 @@ pub(in crate::client) struct Link {
     transport: Box<dyn Connection>,
     permit: ConnectionPermit,
     closed: AtomicBool,
+    /// The number of times that octets were received, as far as a shared connection counts them.
+    arrivals: AtomicU32,
     negotiation: Negotiation,
     waiting: WaitPolicy,
     is_stream: bool,
     writer: MessageWriter,
+    /// The [forks](fork::count) that had led to the process when it was made.
+    forks: u32,
 }
 
 impl Link {
     pub(super) fn new(
-    /// The [forks](fork::count) that had led to the process when it was made.
-    forks: u32,
         transport: Box<dyn Connection>,
         permit: ConnectionPermit,
         config: &OrbConfig,
@@ -107,6 +111,7 @@ impl Link {
             transport,
             permit,
             closed: AtomicBool::new(false),
+            arrivals: AtomicU32::new(0),
             waiting,
             is_stream,
             writer: MessageWriter::new(if is_stream && !by_lane {
@@ -114,12 +119,12 @@ impl Link {
             } else {
                 0
             }),
+            forks: fork::count(),
         }
     }
 
     pub(in crate::client) fn transport(&self) -> &dyn Connection {
         &*self.transport
-            forks: fork::count(),
     }
 
     /// Whether all messages that are sent arrive, in order.
@@ -149,9 +154,27 @@ impl Link {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// Whether the peer has ended its direction of the stream, perhaps behind octets that are still
+    /// to be read. Takes nothing out, so another thread may read meanwhile.
+    #[cold]
+    pub(super) fn has_hung_up(&self) -> bool {
+        self.is_stream && has_hung_up(&self.transport)
+    }
+
     /// Changes only whether it counts as closed, for calls that would begin now.
     pub(super) fn mark_closed(&self, closed: bool) {
         self.closed.store(closed, Ordering::Release);
+    }
+
+    /// A number that changes when octets arrive on a shared connection.
+    pub(super) fn arrivals(&self) -> u32 {
+        self.arrivals.load(Ordering::Relaxed)
+    }
+
+    /// Notes that octets have arrived. Only one thread at a time reads.
+    pub(super) fn note_arrival(&self) {
+        let arrivals = self.arrivals().wrapping_add(1);
+        self.arrivals.store(arrivals, Ordering::Relaxed);
     }
 
     /// Closes the connection: nothing is sent any more. A reader finds the octets that had arrived,
@@ -433,7 +456,10 @@ impl ReplyReader {
                 continue;
             };
             match read(room) {
-                Ok(received) => frame.commit(received),
+                Ok(received) => {
+                    link.note_arrival();
+                    frame.commit(received);
+                }
                 Err(error) => return self.end_without(frame, error),
             }
         }

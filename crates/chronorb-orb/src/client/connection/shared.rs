@@ -39,6 +39,9 @@ pub(in crate::client) struct SharedConnection {
     /// The difference of successive ids.
     #[cfg(feature = "bidir")]
     step: u32,
+    /// Whether the other side has made it, so that this side cannot make it anew.
+    #[cfg(feature = "bidir")]
+    is_of_peer: bool,
     /// Whether it stays open while it is idle.
     is_kept: AtomicBool,
     /// The limit of the memory of replies that wait to be fetched.
@@ -83,6 +86,8 @@ pub(super) struct WaitingCall {
     /// Whether its thread sleeps at the waiter, so that it can be woken to read.
     pub(super) is_asleep: bool,
     pub(super) reply: Option<Result<(MessageHeader, Frame), Failure>>,
+    /// The [arrivals](Link::arrivals) before its request was sent.
+    arrivals: u32,
 }
 
 /// The end of a wait for a reply.
@@ -119,6 +124,8 @@ impl SharedConnection {
             next_request: AtomicU32::new(first_request_id()),
             #[cfg(feature = "bidir")]
             step: 1,
+            #[cfg(feature = "bidir")]
+            is_of_peer: false,
             is_kept: AtomicBool::new(false),
             max_octets,
             reader: PiMutex::new(reader),
@@ -135,12 +142,13 @@ impl SharedConnection {
         self.next_request.fetch_add(step, Ordering::Relaxed)
     }
 
-    /// Gives its requests odd numbers, or even ones, because the other side has the others.
+    /// Makes it one on which both sides send requests. The side that has made it has the even
+    /// numbers.
     #[cfg(feature = "bidir")]
-    pub(super) fn number_requests(&mut self, are_odd: bool) {
-        self.step = 2;
+    pub(super) fn become_bidirectional(&mut self, is_of_peer: bool) {
+        (self.step, self.is_of_peer) = (2, is_of_peer);
         let first = self.next_request.get_mut();
-        *first = (*first & !1) | u32::from(are_odd);
+        *first = (*first & !1) | u32::from(is_of_peer);
     }
 
     /// Whether replies are due.
@@ -149,12 +157,15 @@ impl SharedConnection {
         !self.calls.lock().waiting.is_empty()
     }
 
-    /// Whether the server has ended it, as far as that shows while no reply is due, not even one to
-    /// a call that was given up.
+    /// Whether the server has ended it, as far as that shows without taking octets from the thread
+    /// that reads. While no reply is due, not even one to a call that was given up, octets that
+    /// have arrived can only be a farewell.
     pub(super) fn is_stale(&self) -> bool {
         let calls = self.calls.lock();
         let is_idle = calls.waiting.is_empty() && calls.given_up == 0;
-        self.link.is_closed() || (is_idle && self.link.transport().is_stale())
+        self.link.is_closed()
+            || (is_idle && self.link.transport().is_stale())
+            || self.link.has_hung_up()
     }
 
     /// The time since which it could be closed without a loss; `None` if it is in use or kept.
@@ -242,6 +253,7 @@ impl SharedConnection {
             waiter: waiter.clone(),
             is_asleep: false,
             reply: None,
+            arrivals: self.link.arrivals(),
         });
         Ok(())
     }
@@ -422,13 +434,21 @@ impl SharedConnection {
         wake_next_reader(calls);
     }
 
-    /// Ends a call whose time is over, and returns the failure of its caller.
-    pub(in crate::client) fn abandon(&self, request_id: u32, frame: &mut Frame) -> Failure {
+    /// Ends a call whose time is over, if it `is_late`, or that is given up before. Returns the
+    /// failure of a late one.
+    pub(in crate::client) fn abandon(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        is_late: bool,
+    ) -> Failure {
         let completed = if self.take_back(request_id) {
             self.forget(request_id);
             CompletionStatus::No
         } else {
-            self.give_up(request_id, frame);
+            if self.give_up(request_id, frame) && is_late {
+                self.retire();
+            }
             CompletionStatus::Maybe
         };
         timeout(completed).into()
@@ -498,17 +518,39 @@ impl SharedConnection {
         }
     }
 
-    /// Removes a request that the server may still be serving, and tells the server so.
-    fn give_up(&self, request_id: u32, frame: &mut Frame) {
-        let mut protocol = NEWEST;
+    /// Removes a request that the server may still be serving, and tells the server so. Returns
+    /// whether nothing has arrived since the request was sent.
+    fn give_up(&self, request_id: u32, frame: &mut Frame) -> bool {
+        let (mut protocol, mut is_silent) = (NEWEST, false);
         self.remove_after(request_id, |calls| {
-            let call = calls.position(request_id).map(|i| &calls.waiting[i]);
-            protocol = call.map_or(protocol, |call| call.protocol);
+            if let Some(i) = calls.position(request_id) {
+                let call = &calls.waiting[i];
+                protocol = call.protocol;
+                is_silent = call.arrivals == self.link.arrivals();
+            }
             calls.given_up += 1;
         });
         if self.cancel(request_id, protocol, frame).is_err() {
             // A frame has room for a header at least.
             self.close();
+        }
+        is_silent
+    }
+
+    /// Lets no more calls begin on a connection whose peer gives no sign of life: something on the
+    /// way may have forgotten it. It ends as soon as no call is under way. Datagrams may be lost,
+    /// and a connection that the peer has made cannot be made anew.
+    fn retire(&self) {
+        #[cfg(feature = "bidir")]
+        if self.is_of_peer {
+            return;
+        }
+        if self.link.is_stream() {
+            self.close_if(|shared, calls| {
+                shared.link.mark_closed(true);
+                calls.is_leaving = true;
+                calls.waiting.is_empty()
+            });
         }
     }
 
@@ -651,6 +693,7 @@ mod tests {
             waiter: Arc::default(),
             is_asleep,
             reply: None,
+            arrivals: 0,
         }
     }
 

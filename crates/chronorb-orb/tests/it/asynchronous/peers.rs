@@ -87,7 +87,10 @@ fn a_call_whose_time_is_over_ends_alone() {
             let server = raw_server(|mut peer: Peer| {
                 let first = peer.request().expect("a request comes");
                 peer.answer(first);
-                let late = peer.request().expect("another one comes");
+                let other = peer.request().expect("another one comes");
+                let late = peer.request().expect("a third one comes");
+                // A sign of life since the third one was sent.
+                peer.answer(other);
                 assert_eq!(peer.message(), Some(Message::Cancel { id: late.0 }));
                 peer.answer(late);
                 peer.answer_all();
@@ -96,7 +99,14 @@ fn a_call_whose_time_is_over_ends_alone() {
             // The connection is there, and does not count.
             let first = begin_add(&object, 5, 6).expect("it begins");
             assert_eq!(take(first), Ok(11));
-            let late = with_short_timeout(&object, |hasty| take(begin_add(hasty, 1, 2)?));
+            let mut other = Some(begin_add(&object, 7, 8).expect("it begins"));
+            let late = with_short_timeout(&object, |hasty| {
+                let hasty = begin_add(hasty, 1, 2)?;
+                if let Some(other) = other.take() {
+                    assert_eq!(other.wait(), Ok(15));
+                }
+                take(hasty)
+            });
             let exception = late.expect_err("nothing comes in time");
             assert_eq!(exception.minor, minor::TIMEOUT_REPLY_END);
             assert_eq!(exception.completed, CompletionStatus::Maybe);

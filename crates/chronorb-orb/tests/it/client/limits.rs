@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::adapters::until;
+use crate::support::asynchronous::begin_add;
 use crate::support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::raw_server::{Message, Peer, RawServer, object_at, raw_server, raw_server_at};
 use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
@@ -423,7 +424,10 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
             if peer.number > 0 {
                 return peer.answer_all();
             }
-            let request = peer.request().expect("the second call");
+            let second = peer.request().expect("the second call");
+            let request = peer.request().expect("the third call");
+            // A sign of life since the third request was sent.
+            peer.answer(second);
             // The client has given up when it cancels.
             assert!(matches!(peer.message(), Some(Message::Cancel { .. })));
             peer.answer(request);
@@ -432,7 +436,14 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
         });
         let object = keeps_its_connection(&object_at(&client, server.address));
         assert_eq!(add(&object, 1, 2), Ok(3));
-        let hasty = with_short_timeout(&object, |hasty| add(hasty, 1, 2));
+        let mut second = Some(begin_add(&object, 3, 4).expect("it begins"));
+        let hasty = with_short_timeout(&object, |hasty| {
+            let hasty = begin_add(hasty, 1, 2)?;
+            if let Some(second) = second.take() {
+                assert_eq!(second.wait(), Ok(7), "{strategy:?}");
+            }
+            hasty.wait()
+        });
         let hasty = hasty.expect_err("no answer comes in time");
         assert_eq!(hasty.kind, Timeout, "{strategy:?}");
         late.reach(1);

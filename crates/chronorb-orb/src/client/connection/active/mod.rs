@@ -120,7 +120,8 @@ impl ActiveThread<'_> {
     /// Sends the first message, as much as the peer takes; returns whether it was sent whole.
     fn send(&mut self, may_sleep: bool) -> bool {
         let link = &self.shared.link;
-        if self.is_full || link.is_closed() {
+        // A closed transport refuses the messages that are left, for their callers.
+        if self.is_full {
             return false;
         }
         let Some(message) = self.queue.next(may_sleep) else {
