@@ -220,6 +220,11 @@ pub struct OrbConfig {
     /// `-ORBServerIdleTimeout` (milliseconds, 0 for never): after how long without a request a
     /// connection of a client is closed, in order; at the latest after twice that.
     pub server_idle_timeout: Option<Duration>,
+    /// `-ORBPeerTimeout` (milliseconds, 0 for the kernel's times): after how long without a sign of
+    /// life of the other side a connection of TCP ends, of a client or of a server. Octets that
+    /// were sent are acknowledged in that time (`TCP_USER_TIMEOUT`), and so are the probes of an
+    /// idle connection, which begin after half of it (`TCP_KEEPIDLE`, whole seconds).
+    pub peer_timeout: Option<Duration>,
     /// `-ORBShareConnectionsAcrossPriorities`: whether requests of all priorities share
     /// connections. **It inverts priorities**, and is there to measure that.
     pub share_connections_across_priorities: bool,
@@ -338,6 +343,7 @@ impl Default for OrbConfig {
             bounds: Bounds::DEFAULT,
             client_idle_timeout: None,
             server_idle_timeout: None,
+            peer_timeout: None,
             share_connections_across_priorities: false,
             client_wait: WaitPolicy::Block,
             server_wait: WaitPolicy::Block,

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Scheduling};
-use chronorb_transport::Setup;
+use chronorb_transport::{Setup, SocketOptions};
 
 #[cfg(feature = "bidir")]
 use crate::bidirectional::BidirectionalState;
@@ -204,7 +204,10 @@ impl Core {
     ) -> Setup {
         let protocols = self.rt.policies.server_protocols();
         Setup {
-            options: Protocols::socket_options(protocols, protocol, priority),
+            options: SocketOptions {
+                peer_timeout: self.config.peer_timeout,
+                ..Protocols::socket_options(protocols, protocol, priority)
+            },
             messages: protocol::messages(self.config.max_message_size),
             urgency: Some(scheduling),
         }

@@ -40,6 +40,7 @@ pub(crate) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     Ok(SocketOptions {
         no_delay: true,
         keep_alive: false,
+        peer_timeout: None,
         dont_route: sys::dont_route(socket)?,
         dscp: Some(dscp(socket)?),
         priority: Some(sys::packet_priority(socket)?),

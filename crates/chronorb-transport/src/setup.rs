@@ -1,5 +1,7 @@
 //! The parameters of listening and connecting.
 
+use std::time::Duration;
+
 use chronorb_rt::Scheduling;
 
 /// The properties that connections should have, on both ends.
@@ -67,6 +69,12 @@ pub struct SocketOptions {
     pub no_delay: bool,
     /// Probe idle peers (`SO_KEEPALIVE`).
     pub keep_alive: bool,
+    /// The longest time without a sign of life of a peer, in whole milliseconds, at most 24 days:
+    /// neither octets that were sent nor probes of an idle connection stay without an
+    /// acknowledgement for longer (`TCP_USER_TIMEOUT`, and with `keep_alive` `TCP_KEEPIDLE` and
+    /// `TCP_KEEPINTVL`, which have seconds). `None` leaves the kernel's choice, many minutes, and
+    /// hours where a connection is idle.
+    pub peer_timeout: Option<Duration>,
     /// Reach only hosts of the networks that this machine is attached to (`SO_DONTROUTE`).
     pub dont_route: bool,
     /// The differentiated services code point of packets, 0 to 63 (`IP_TOS`, `IPV6_TCLASS`); `None`
@@ -86,6 +94,7 @@ impl Default for SocketOptions {
         Self {
             no_delay: true,
             keep_alive: true,
+            peer_timeout: None,
             dont_route: false,
             dscp: None,
             priority: None,

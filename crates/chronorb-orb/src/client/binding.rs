@@ -31,6 +31,7 @@ use chronorb_giop::{
     Version, minor,
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
+use chronorb_transport::SocketOptions;
 
 use self::causes::{conflict, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
@@ -582,7 +583,10 @@ fn check_process(core: &Core) -> Result<(), SystemException> {
     let number = ways.len();
     for (index, way) in ways.into_iter().enumerate() {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
-        let options = Protocols::socket_options(protocols, way.protocol, urgent);
+        let options = SocketOptions {
+            peer_timeout: core.config.peer_timeout,
+            ..Protocols::socket_options(protocols, way.protocol, urgent)
+        };
         #[cfg_attr(
             not(feature = "bidir"),
             expect(unused_mut, reason = "the kind is given")

@@ -492,6 +492,9 @@ settings! {
     "server_idle_timeout", "-ORBServerIdleTimeout",
         "MS: the idle time after which servers close; 0 for never [0]" =>
         Text(|config, text| put_idle_timeout(&mut config.server_idle_timeout, text));
+    "peer_timeout", "-ORBPeerTimeout",
+        "MS: the time without a sign of life after which a connection ends; 0 for TCP's own [0]" =>
+        Text(|config, text| put_idle_timeout(&mut config.peer_timeout, text));
     "share_connections_across_priorities", "-ORBShareConnectionsAcrossPriorities",
         "one connection for all priorities" =>
         Bool(place!(share_connections_across_priorities));

@@ -155,7 +155,10 @@ fn config(
             ],
         )?
         .unwrap_or(default.output),
-        keep_alive: setup.options.keep_alive.then_some(KEEP_ALIVE),
+        keep_alive: match setup.options.peer_timeout {
+            Some(time) => Some(time),
+            None => setup.options.keep_alive.then_some(KEEP_ALIVE),
+        },
         ..default
     })
 }

@@ -586,6 +586,7 @@ impl Connection for ShmConnection {
         Ok(SocketOptions {
             no_delay: true,
             keep_alive: false,
+            peer_timeout: None,
             dont_route: true,
             dscp: None,
             priority: None,

@@ -24,6 +24,7 @@ pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     Ok(SocketOptions {
         no_delay: true,
         keep_alive: false,
+        peer_timeout: None,
         dont_route: true,
         dscp: None,
         priority: None,

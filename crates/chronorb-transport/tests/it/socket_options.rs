@@ -17,6 +17,7 @@ use rustix::net::{AddressFamily, sockopt};
 const CHOSEN: SocketOptions = SocketOptions {
     no_delay: false,
     keep_alive: true,
+    peer_timeout: Some(Duration::from_secs(9)),
     dont_route: true,
     dscp: Some(EXPEDITED),
     priority: Some(3),

@@ -252,6 +252,7 @@ impl TcpProtocolProperties {
         SocketOptions {
             no_delay: self.no_delay,
             keep_alive: self.keep_alive,
+            peer_timeout: None,
             dont_route: self.dont_route,
             dscp,
             priority: dscp.map(|dscp| u32::from((dscp / DSCP_OF_CLASS).min(HIGHEST_CLASS))),

@@ -10,10 +10,12 @@ use rustix::net::{getpeername, getsockname, sockopt};
 use rustix::process::{ForeignRawFd, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
+use crate::support::adapters::profile_of;
 use crate::support::descriptors::uncopied;
 use crate::support::laned::{LanedServer, PROPAGATED, Pool, corba, endpoints, laned_by};
-use crate::support::{add, orb};
+use crate::support::{add, orb, orb_with, served_by};
 
 /// The kernel's options of a socket.
 #[derive(Debug, Eq, PartialEq)]
@@ -46,11 +48,24 @@ impl SocketState {
 /// Returns the connected sockets of this process at a port: those at the client's end, and those at
 /// the server's.
 fn sockets(port: u16) -> (Vec<SocketState>, Vec<SocketState>) {
+    let (mut clients, mut servers) = (Vec::new(), Vec::new());
+    connected(|peer, local, file| {
+        let seen = || SocketState::of(file).expect("it is a TCP socket");
+        if peer == port {
+            clients.push(seen());
+        } else if local == Some(port) {
+            servers.push(seen());
+        }
+    });
+    (clients, servers)
+}
+
+/// Shows the connected sockets of this process, with the ports of their peers and their own.
+fn connected(mut see: impl FnMut(u16, Option<u16>, &OwnedFd)) {
     let _copies = uncopied();
     let this = pidfd_open(getpid(), PidfdFlags::empty()).expect("a descriptor is free");
     let files = std::fs::read_dir("/proc/self/fd").expect("proc is mounted");
     let numbers = files.filter_map(|file| file.ok()?.file_name().to_str()?.parse().ok());
-    let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for number in numbers.collect::<Vec<ForeignRawFd>>() {
         let Ok(file) = pidfd_getfd(&this, number, PidfdGetfdFlags::empty()) else {
             // The descriptor by which the list was read.
@@ -62,14 +77,8 @@ fn sockets(port: u16) -> (Vec<SocketState>, Vec<SocketState>) {
         let Some(peer) = port_of(peer.and_then(|a| a.try_into().ok())) else {
             continue;
         };
-        let seen = || SocketState::of(&file).expect("it is a TCP socket");
-        if peer == port {
-            clients.push(seen());
-        } else if port_of(local) == Some(port) {
-            servers.push(seen());
-        }
+        see(peer, port_of(local), &file);
     }
-    (clients, servers)
 }
 
 /// Returns the port of the only lane.
@@ -81,6 +90,35 @@ fn port_of_lane(s: &LanedServer) -> u16 {
 
 /// In the fifth of the seven classes of priorities.
 const URGENT: i16 = 20_000;
+
+#[test]
+fn both_sides_end_connections_without_a_sign_of_life() {
+    const TIME: Duration = Duration::from_secs(8);
+    let site = served_by(orb_with(|config| config.peer_timeout = Some(TIME)));
+    let client = orb_with(|config| config.peer_timeout = Some(TIME));
+    let object = client.ior_to_object(site.object.ior().clone());
+    let object = object.expect("it is not nil");
+    assert_eq!(add(&object, 1, 2), Ok(3));
+    let port = profile_of(&object).port;
+    let (mut clients, mut servers) = (0, 0);
+    connected(|at_peer, at_local, socket| {
+        let times = (
+            sockopt::tcp_user_timeout(socket).expect("it is a TCP socket"),
+            sockopt::tcp_keepidle(socket).expect("it is a TCP socket"),
+            sockopt::tcp_keepintvl(socket).expect("it is a TCP socket"),
+        );
+        let expected = (8_000, TIME / 2, TIME / 8);
+        if at_peer == port {
+            assert_eq!(times, expected);
+            clients += 1;
+        } else if at_local == Some(port) {
+            assert_eq!(times, expected);
+            servers += 1;
+        }
+    });
+    assert_eq!((clients, servers), (1, 1));
+    let _ = client.shutdown(true);
+}
 
 #[test]
 fn each_side_has_the_properties_of_its_policy() {
