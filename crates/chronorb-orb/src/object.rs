@@ -393,8 +393,8 @@ impl Object {
         self.inner.path.as_deref()
     }
 
-    /// The other objects that the reference names: those of profiles with another key than the one
-    /// that calls use. They have the same policies.
+    /// The other objects that the reference names: those of profiles that are not
+    /// [like](Profile::is_like) the one that calls use. They have the same policies.
     #[cold]
     pub(crate) fn replicas(&self) -> Vec<Self> {
         let inner = &*self.inner;
@@ -408,10 +408,12 @@ impl Object {
             let (told, owner) = ((ior, inner.source), Some(inner.owner));
             Self::new(core, told, overrides, inner.collocation, owner)
         };
-        let key = |object: &Self| object.profile().map(|profile| profile.key.clone());
-        let own = key(self);
+        let own = self.profile();
         let mut replicas: Vec<_> = profiles.map(replica).collect();
-        replicas.retain(|replica| key(replica).is_some_and(|key| Some(key) != own));
+        replicas.retain(|replica| {
+            let profile = replica.profile();
+            profile.is_some_and(|profile| own.is_none_or(|own| !own.is_like(profile)))
+        });
         replicas
     }
 

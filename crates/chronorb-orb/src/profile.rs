@@ -1,5 +1,6 @@
 //! The addresses and policies that a reference contains.
 
+use std::cmp::Reverse;
 use std::net::IpAddr;
 
 use chronorb_cdr::{CharSet, TextForm};
@@ -41,26 +42,43 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// Decodes all profiles of the ORB's protocols that can be decoded. The profile of the protocol
-    /// that the ORB prefers is used, with the addresses of others that have the same key.
+    /// that the ORB prefers is used, of several the one of the greatest version, with the addresses
+    /// of others that are [alike](Self::is_like).
     pub(crate) fn of(ior: &Ior, source: Source, core: &Core) -> Option<Self> {
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, (index, source), core))
             .collect();
-        let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
+        let rank = |profile: &Self| {
+            let of_protocol = profile.ways.first().map(|way| way.rank);
+            (of_protocol, Reverse(profile.version))
+        };
         sort_by_rank(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
-        for other in all.filter(|other| other.key == first.key) {
-            first.version = first.version.min(other.version);
-            first.ways.extend(other.ways);
-            first.lanes.extend(other.lanes);
+        for other in all {
+            if first.is_like(&other) {
+                first.ways.extend(other.ways);
+                first.lanes.extend(other.lanes);
+            }
         }
         first.ways.truncate(MAX_WAYS + 1);
         first.lanes.truncate(MAX_LANE_WAYS + 1);
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         first.sort();
         Some(first)
+    }
+
+    /// Whether requests at the addresses of another profile are the same as at those of this one.
+    /// Each profile stands for itself (CORBA 3.0.3, 13.6.2), so properties of two are not mixed.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.version == other.version
+            && self.code_sets == other.code_sets
+            && self.priority_model == other.priority_model
+            && self.bands == other.bands
+            && self.protocols == other.protocols
+            && self.has_unreadable_policy == other.has_unreadable_policy
     }
 
     /// Whether the reference names more addresses than a call may try. One more than the limit is

@@ -33,7 +33,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Monotonic, Text};
 use chronorb_transport::SocketOptions;
 
-use self::causes::{conflict, unroutable, unusable};
+use self::causes::{conflict, note_cause, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 use super::connection::{
     ChannelKind, ClientConnection, ConnectionKey, Failure, FirstBinding, NoConnection, open,
@@ -385,8 +385,36 @@ fn establish(
                 if is_skipped { other } else { exception }
             })
         }
+        // A lack of time says nothing about other addresses, and there is none for them.
+        Err(NO_USABLE_PROFILE) => establish_at_replica(key, &target, deadline),
         bound => bound,
     }
+}
+
+/// Binds at the first other object of a reference that can be reached, after its own addresses were
+/// tried in vain: replicas and gateways have profiles with keys of their own.
+#[cold]
+#[inline(never)]
+fn establish_at_replica(
+    key: BindingKey,
+    target: &Object,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    let mut replicas = target.replicas();
+    replicas.retain(|replica| may_move(target.rebind_mode(), target, replica));
+    let mut causes = Text::<384>::new();
+    for replica in replicas {
+        note_cause(&mut causes);
+        match establish_at(key, replica, true, &mut Selection::default(), deadline) {
+            Err(NO_USABLE_PROFILE) => {}
+            bound => return bound,
+        }
+    }
+    if causes.is_empty() {
+        return Err(NO_USABLE_PROFILE);
+    }
+    note_cause(&mut causes);
+    Err(because(NO_USABLE_PROFILE, format_args!("{causes}")))
 }
 
 /// Binds at the first of the targets that can be reached. Addresses that are suspected are tried

@@ -41,6 +41,7 @@ mod client {
     mod names;
     mod outboxes;
     mod policies;
+    mod profiles;
     mod rebind;
     mod references;
     mod sharing;

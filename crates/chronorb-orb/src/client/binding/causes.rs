@@ -7,7 +7,7 @@ use chronorb_rt::Text;
 
 use super::NO_USABLE_PROFILE;
 use crate::client::route::NoRoute;
-use crate::failure::because;
+use crate::failure::{self, because};
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::policies::POLICIES_CONFLICT;
@@ -43,9 +43,26 @@ pub(super) fn conflict(policies: &[ClientPolicy]) -> SystemException {
     because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
 }
 
+/// Adds the cause of the calling thread's last failure to others.
+#[cold]
+pub(super) fn note_cause<const N: usize>(causes: &mut Text<N>) {
+    if let Some(last) = failure::last().filter(|last| last.exception() == NO_USABLE_PROFILE) {
+        let part = if causes.is_empty() { "" } else { "; " };
+        let _ = write!(causes, "{part}{}", last.cause());
+    }
+}
+
 /// Records the profiles of a reference, none of which this ORB can use.
 #[cold]
 pub(super) fn unusable(object: &Object) -> SystemException {
+    let protocols = &object.core().protocols;
+    let mut profiles = object.ior().profiles.iter();
+    if profiles.any(|profile| protocols.form_of(profile.tag).is_some()) {
+        let what =
+            "the reference has no address that this ORB can use: the profiles of its protocols";
+        let why = "are malformed, have port 0, or name another machine";
+        return because(NO_USABLE_PROFILE, format_args!("{what} {why}"));
+    }
     let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
     for (index, profile) in object.ior().profiles.iter().enumerate() {
         let part = if index == 0 {
