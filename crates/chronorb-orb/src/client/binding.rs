@@ -685,7 +685,7 @@ fn check_process(core: &Core) -> Result<(), SystemException> {
             }
             Err(NoConnection::TooMany) => {
                 let most = core.config.max_client_connections;
-                let bound = format_args!("there are {most} connections (-ORBMaxClientState)");
+                let bound = format_args!("there are {most} connections (-ORBMaxClientConnections)");
                 return Err(because(TOO_MANY_CONNECTIONS, bound));
             }
             Err(NoConnection::Exception(exception)) => return Err(exception),

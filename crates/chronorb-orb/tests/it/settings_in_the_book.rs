@@ -184,3 +184,49 @@ fn every_option_that_a_page_names_is_there() {
         }
     }
 }
+
+/// Options of other ORBs, which are recognised and refused, and of examples of refusals.
+const FOREIGN: [&str; 6] = [
+    "-ORBColour",
+    "-ORBSSL",
+    "-ORBendPoint",
+    "-ORBhelp",
+    "-ORBmaxGIOPConnectionPerServer",
+    "-ORBserverTransportRule",
+];
+
+#[test]
+fn every_option_that_a_text_of_the_code_names_exists() {
+    let settings = Setting::all();
+    let known: Vec<_> = settings.iter().flat_map(|it| it.options.iter()).collect();
+    let mut folders = vec![concat!(env!("CARGO_MANIFEST_DIR"), "/..").into()];
+    let mut number = 0;
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir::<std::path::PathBuf>(folder).expect("it is a folder");
+        for path in entries.map(|entry| entry.expect("it reads").path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("it is text");
+                for option in options_in(&text) {
+                    let exists = known.iter().any(|known| ***known == *option);
+                    let file = path.display();
+                    assert!(exists || FOREIGN.contains(&option), "{file}: {option}");
+                    number += 1;
+                }
+            }
+        }
+    }
+    assert!(number > 100, "{number} options are named");
+}
+
+/// Returns the words of a text that look like an option of an ORB.
+fn options_in(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices("-ORB").map(|(start, _)| start);
+    let options = starts.map(|start| {
+        let rest = &text[start..];
+        let end = rest[1..].find(|c: char| !c.is_ascii_alphabetic());
+        end.map_or(rest, |end| &rest[..end + 1])
+    });
+    options.filter(|option| option.len() > "-ORB".len())
+}
