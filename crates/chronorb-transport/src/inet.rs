@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use chronorb_rt::Deadline;
 
-use crate::names::addresses_of;
+use crate::endpoint::split_address;
+use crate::names::addresses_of_peer;
 use crate::sys::interfaces::interface_addresses;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
@@ -100,7 +101,7 @@ pub(crate) fn resolve(
             source: io::ErrorKind::AddrNotAvailable.into(),
         });
     };
-    let found = addresses_of(host, deadline).map_err(|source| ConnectError::Unresolved {
+    let found = addresses_of_peer(host, deadline).map_err(|source| ConnectError::Unresolved {
         host: host.to_owned(),
         source,
     })?;

@@ -56,7 +56,7 @@ pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
-pub use names::addresses_of as host_addresses;
+pub use names::{addresses_of as host_addresses, look_up_aside};
 pub use reactor::{Event, Interest, Reactor};
 pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};

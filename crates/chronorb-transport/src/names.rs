@@ -3,12 +3,19 @@
 //! `getaddrinfo` takes as long as the system's resolver needs, and cannot be interrupted. So a
 //! thread of its own calls it, and the caller waits until its deadline. There are at most
 //! [`MAX_LOOK_UPS`] such threads; concurrent look-ups of one name share one of them.
+//!
+//! Names come from peers, and the servers of a zone may be silent. So the names of one zone have
+//! [`MAX_OF_ZONE`] of the threads, and names whose last look-up took long have [`MAX_SLOW`]: others
+//! are looked up meanwhile. A name that has to wait for a thread is taken from the file of hosts,
+//! if it is there.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
+use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, ThreadBuilder};
 
 /// The addresses of a host, at no port, the preferred one first. Those that are written as numbers
 /// are not looked up.
@@ -22,6 +29,27 @@ pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr
     }
 }
 
+/// Has connections look names up as [`addresses_of`] does. Before that they do so on their own
+/// thread, which may take longer than their deadline: a server that only accepts then needs no code
+/// for it. ORBs call this with their first connection.
+pub fn look_up_aside() {
+    // It is set already where another ORB was first.
+    let _ = ASIDE.set(addresses_of);
+}
+
+static ASIDE: OnceLock<fn(&str, Deadline) -> io::Result<Vec<SocketAddr>>> = OnceLock::new();
+
+/// The addresses of a peer's host, at no port, the preferred one first.
+///
+/// # Errors
+/// Those of [`addresses_of`].
+pub(crate) fn addresses_of_peer(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
+    match ASIDE.get() {
+        Some(aside) => aside(host, deadline),
+        None => look_up(host),
+    }
+}
+
 /// A function that looks a name up.
 type Resolve = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
@@ -29,13 +57,17 @@ fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     Ok((host, 0).to_socket_addrs()?.collect())
 }
 
-static LOOK_UPS: LookUps = LookUps::new();
+static LOOK_UPS: LookUps = LookUps::new("/etc/hosts");
 
 /// The look-ups that are under way.
 struct LookUps {
     present: PiMutex<Vec<Arc<LookUp>>>,
     /// Advances whenever one ends.
     ended: Gate,
+    /// The names whose last look-up took long, the latest one last.
+    slow: PiMutex<VecDeque<String>>,
+    /// The file of hosts.
+    hosts: &'static str,
 }
 
 /// The result of a look-up. An error can be moved to one waiter only: others get its kind and text.
@@ -43,16 +75,21 @@ type LookUpResult = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 struct LookUp {
     host: String,
+    /// Whether the one before it took long.
+    was_slow: bool,
+    began: Monotonic,
     found: PiMutex<Option<LookUpResult>>,
     /// 1 when it has ended.
     is_over: Gate,
 }
 
 impl LookUps {
-    const fn new() -> Self {
+    const fn new(hosts: &'static str) -> Self {
         Self {
             present: PiMutex::new(Vec::new()),
             ended: Gate::new(0),
+            slow: PiMutex::new(VecDeque::new()),
+            hosts,
         }
     }
 
@@ -62,48 +99,81 @@ impl LookUps {
         resolve: Resolve,
         deadline: Deadline,
     ) -> io::Result<Vec<SocketAddr>> {
-        let look_up = self.look_up(host, resolve, deadline)?;
+        let look_up = match self.look_up(host, resolve, deadline)? {
+            Begun::LookUp(look_up) => look_up,
+            Begun::Found(addresses) => return Ok(addresses),
+        };
         loop {
             if let Some(found) = &*look_up.found.lock() {
                 let found = found.clone();
                 return found.map_err(|(kind, text)| io::Error::new(kind, text));
             }
             if deadline.has_passed() {
-                return Err(io::ErrorKind::TimedOut.into());
+                self.note_time(&look_up);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER));
             }
             look_up.is_over.wait_while(0, deadline);
         }
     }
 
-    /// The look-up of a host that is under way, or a new one as soon as there may be one more.
+    /// The look-up of a host that is under way, or a new one as soon as there may be one more. While
+    /// there may be none, the addresses of the file of hosts.
     fn look_up(
         &'static self,
         host: &str,
         resolve: Resolve,
         deadline: Deadline,
-    ) -> io::Result<Arc<LookUp>> {
+    ) -> io::Result<Begun> {
+        let was_slow = self.slow.lock().iter().any(|slow| slow == host);
+        let mut has_read_hosts = false;
         loop {
             let seen = self.ended.get();
             {
                 let mut present = self.present.lock();
                 if let Some(look_up) = present.iter().find(|look_up| look_up.host == host) {
-                    return Ok(look_up.clone());
+                    return Ok(Begun::LookUp(look_up.clone()));
                 }
-                if present.len() < MAX_LOOK_UPS {
+                let number = |counts: &dyn Fn(&LookUp) -> bool| {
+                    present.iter().filter(|look_up| counts(look_up)).count()
+                };
+                if present.len() < MAX_LOOK_UPS
+                    && number(&|other| zone_of(&other.host) == zone_of(host)) < MAX_OF_ZONE
+                    && (!was_slow || number(&|other| other.was_slow) < MAX_SLOW)
+                {
                     let look_up = Arc::new(LookUp {
                         host: host.to_owned(),
+                        was_slow,
+                        began: Monotonic::now(),
                         found: PiMutex::new(None),
                         is_over: Gate::new(0),
                     });
                     present.push(look_up.clone());
                     drop(present);
-                    return self.start(look_up, resolve);
+                    return self.start(look_up, resolve).map(Begun::LookUp);
+                }
+            }
+            if !std::mem::replace(&mut has_read_hosts, true) {
+                let addresses = in_file_of_hosts(self.hosts, host);
+                if !addresses.is_empty() {
+                    return Ok(Begun::Found(addresses));
                 }
             }
             if deadline.has_passed() {
-                return Err(io::ErrorKind::TimedOut.into());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, NOT_BEGUN));
             }
             self.ended.wait_while(seen, deadline);
+        }
+    }
+
+    /// Remembers whether a look-up has taken long so far.
+    fn note_time(&self, look_up: &LookUp) {
+        let mut slow = self.slow.lock();
+        slow.retain(|slow| *slow != look_up.host);
+        if Monotonic::now().since(look_up.began) >= LONG {
+            if slow.len() == MAX_REMEMBERED {
+                slow.pop_front();
+            }
+            slow.push_back(look_up.host.clone());
         }
     }
 
@@ -126,6 +196,7 @@ impl LookUps {
 
     fn end(&self, look_up: &Arc<LookUp>, found: LookUpResult) {
         let is_other = |other: &Arc<LookUp>| !Arc::ptr_eq(other, look_up);
+        self.note_time(look_up);
         self.present.lock().retain(is_other);
         *look_up.found.lock() = Some(found);
         look_up.is_over.set(1);
@@ -133,8 +204,44 @@ impl LookUps {
     }
 }
 
+/// The begin of a look-up.
+enum Begun {
+    LookUp(Arc<LookUp>),
+    /// The file of hosts has the name.
+    Found(Vec<SocketAddr>),
+}
+
+/// The last two labels of a name, whose servers answer for it as a rule.
+fn zone_of(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    let mut dots = host.rmatch_indices('.').map(|(at, _)| at + 1);
+    dots.nth(1).map_or(host, |start| &host[start..])
+}
+
+/// The addresses of a host in a file of the form of hosts(5).
+fn in_file_of_hosts(file: &str, host: &str) -> Vec<SocketAddr> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let address_in = |line: &str| {
+        let mut words = line.split('#').next()?.split_ascii_whitespace();
+        let address = words.next()?.parse::<IpAddr>().ok()?;
+        let is_named = words.any(|name| name.eq_ignore_ascii_case(host));
+        is_named.then(|| SocketAddr::new(address, 0))
+    };
+    text.lines().filter_map(address_in).collect()
+}
+
+const NO_ANSWER: &str = "no server of names answered in time";
+const NOT_BEGUN: &str = "the look-up was not begun in time, because too many others are under way";
 /// Names that are looked up at a time.
 const MAX_LOOK_UPS: usize = 16;
+/// Of these, the names of one zone.
+const MAX_OF_ZONE: usize = 4;
+/// Of these, the names whose last look-up took [long](LONG).
+const MAX_SLOW: usize = 8;
+/// The time of a look-up after which other names go before the next one of the name.
+const LONG: Duration = Duration::from_secs(1);
+/// The most names of slow look-ups that are remembered.
+const MAX_REMEMBERED: usize = 256;
 /// The stack that resolvers and their modules need, in bytes.
 const STACK_SIZE: usize = 512 << 10;
 
@@ -142,7 +249,6 @@ const STACK_SIZE: usize = 512 << 10;
 mod tests {
     use std::net::Ipv4Addr;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
 
@@ -163,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_with_its_deadline_and_the_next_one_joins_the_same_look_up() {
-        static LOOK_UPS: LookUps = LookUps::new();
+        static LOOK_UPS: LookUps = LookUps::new("/nonexistent");
         static GO_ON: Gate = Gate::new(0);
         static CALLED: AtomicUsize = AtomicUsize::new(0);
         let resolve: Resolve = |_| {
@@ -184,7 +290,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_look_ups_and_one_more_waits_for_its_turn() {
-        static LOOK_UPS: LookUps = LookUps::new();
+        static LOOK_UPS: LookUps = LookUps::new("/nonexistent");
         static GO_ON: Gate = Gate::new(0);
         let resolve: Resolve = |_| {
             GO_ON.wait_while(0, Deadline::after(PATIENCE));
@@ -199,5 +305,93 @@ mod tests {
         GO_ON.set(1);
         let found = LOOK_UPS.addresses_of("one more", resolve, Deadline::after(PATIENCE));
         assert_eq!(found.map_err(|e| e.kind()), Err(io::ErrorKind::NotFound));
+    }
+
+    /// Waits for nothing until a test ends it.
+    fn hang(go_on: &'static Gate) {
+        go_on.wait_while(0, Deadline::after(PATIENCE));
+    }
+
+    #[test]
+    fn names_of_a_silent_zone_keep_no_other_name_waiting() {
+        static LOOK_UPS: LookUps = LookUps::new("/nonexistent");
+        static GO_ON: Gate = Gate::new(0);
+        let resolve: Resolve = |host| {
+            if host.ends_with("dead.example") {
+                hang(&GO_ON);
+            }
+            Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()])
+        };
+        for i in 0..MAX_LOOK_UPS {
+            let host = format!("host{i}.dead.example");
+            let late = LOOK_UPS.addresses_of(&host, resolve, Deadline::after(SOON));
+            let late = late.expect_err("its servers are silent");
+            let cause = if i < MAX_OF_ZONE {
+                NO_ANSWER
+            } else {
+                NOT_BEGUN
+            };
+            assert_eq!(late.to_string(), cause);
+        }
+        for host in ["radar.alive.example", "localhost", "example"] {
+            let found = LOOK_UPS.addresses_of(host, resolve, Deadline::after(PATIENCE));
+            assert_eq!(found.ok(), Some(vec![(Ipv4Addr::LOCALHOST, 0).into()]));
+        }
+        GO_ON.set(1);
+    }
+
+    #[test]
+    fn names_that_took_long_before_leave_threads_to_others() {
+        static LOOK_UPS: LookUps = LookUps::new("/nonexistent");
+        static GO_ON: Gate = Gate::new(0);
+        let resolve: Resolve = |host| {
+            if host.starts_with("slow") {
+                hang(&GO_ON);
+            }
+            Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()])
+        };
+        let slow: Vec<_> = (0..MAX_LOOK_UPS).map(|i| format!("slow{i}")).collect();
+        LOOK_UPS.slow.lock().extend(slow.iter().cloned());
+        for (i, host) in slow.iter().enumerate() {
+            let late = LOOK_UPS.addresses_of(host, resolve, Deadline::after(SOON));
+            let late = late.expect_err("it hangs");
+            let cause = if i < MAX_SLOW { NO_ANSWER } else { NOT_BEGUN };
+            assert_eq!(late.to_string(), cause);
+        }
+        let found = LOOK_UPS.addresses_of("fast", resolve, Deadline::after(PATIENCE));
+        assert_eq!(found.ok(), Some(vec![(Ipv4Addr::LOCALHOST, 0).into()]));
+        GO_ON.set(1);
+    }
+
+    #[test]
+    fn a_name_of_the_file_of_hosts_waits_for_no_thread() {
+        const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hosts.txt");
+        static LOOK_UPS: LookUps = LookUps::new(HOSTS);
+        static GO_ON: Gate = Gate::new(0);
+        let resolve: Resolve = |_| {
+            hang(&GO_ON);
+            Err(io::ErrorKind::NotFound.into())
+        };
+        for i in 0..MAX_LOOK_UPS {
+            let late = LOOK_UPS.addresses_of(&i.to_string(), resolve, Deadline::after(SOON));
+            assert_eq!(late.map_err(|e| e.kind()), Err(io::ErrorKind::TimedOut));
+        }
+        let found = LOOK_UPS.addresses_of("Radar", resolve, Deadline::after(PATIENCE));
+        let expected = ["192.0.2.7", "2001:db8::7"];
+        let expected = expected.map(|text| SocketAddr::new(text.parse().expect("it is one"), 0));
+        assert_eq!(found.ok(), Some(expected.to_vec()));
+        GO_ON.set(1);
+    }
+
+    #[test]
+    fn the_zone_of_a_name_is_its_last_two_labels() {
+        for (host, zone) in [
+            ("a.b.example", "b.example"),
+            ("b.example.", "b.example"),
+            ("host", "host"),
+            ("", ""),
+        ] {
+            assert_eq!(zone_of(host), zone);
+        }
     }
 }

@@ -45,8 +45,8 @@ use super::route::{Carries, Route};
 use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
-use crate::object::Object;
 use crate::fork;
+use crate::object::Object;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
@@ -492,6 +492,7 @@ fn prepare(
     selection: &mut Selection,
     deadline: Deadline,
 ) -> Result<Binding, SystemException> {
+    check_process(target.core())?;
     let profile = usable_profile(&target)?;
     // Before the policies are read, so that a change meanwhile is noticed.
     let generation = target.core().rt.policies.generation();
@@ -521,7 +522,6 @@ fn prepare(
         SyncScope::WithServer => ResponseFlags::SyncWithServer,
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
-    check_process(target.core())?;
     let ends = (!effective.ends.is_empty()).then_some(effective.ends);
     let core = target.core();
     let is_usual = ends.is_none()
@@ -556,6 +556,23 @@ fn prepare(
     Ok(binding)
 }
 
+/// Checks that the process was not forked since the first binding of the ORB.
+fn check_process(core: &Core) -> Result<(), SystemException> {
+    let first = core.client.first_binding.get_or_init(|| {
+        fork::begin_count();
+        chronorb_transport::look_up_aside();
+        FirstBinding {
+            forget: forget_orb,
+            forks: fork::count(),
+        }
+    });
+    if first.forks == fork::count() {
+        Ok(())
+    } else {
+        Err(FORKED)
+    }
+}
+
 /// Picks the connection for the calls of a binding. Tries the addresses of the route in order of
 /// preference. For each it reuses a connection of this thread; otherwise [`open`] finds one that
 /// threads share, or makes one.
@@ -585,23 +602,6 @@ fn pick_connection(
         let is_taken = |way: &&Way| {
             !selection.tried.contains(way) && (selection.takes_suspects || !health.is_suspect(way))
         };
-/// Checks that the process was not forked since the first binding of the ORB.
-fn check_process(core: &Core) -> Result<(), SystemException> {
-    let first = core.client.first_binding.get_or_init(|| {
-        fork::begin_count();
-        chronorb_transport::look_up_aside();
-        FirstBinding {
-            forget: forget_orb,
-            forks: fork::count(),
-        }
-    });
-    if first.forks == fork::count() {
-        Ok(())
-    } else {
-        Err(FORKED)
-    }
-}
-
         ways.retain(is_taken);
         begin_with_least(&mut ways, |way| health.suspected_until(way));
         if ways.is_empty() {
@@ -637,6 +637,7 @@ fn check_process(core: &Core) -> Result<(), SystemException> {
             return Ok((connection, key));
         }
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
+        // The thread may not have used it for long.
         let fits =
             |c: &Rc<ClientConnection>| !c.is_stale() && (c.text, c.code_sets) == (text, code_sets);
         if let Some(connection) = present.filter(fits) {
@@ -822,6 +823,10 @@ pub(super) const NO_USABLE_PROFILE: SystemException =
 #[cfg(feature = "access")]
 const REFUSED_BY_RULES: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::REFUSED_BY_RULES);
+/// The connections, and the threads, of the ORB are those of the process that this one was forked
+/// from.
+const FORKED: SystemException =
+    SystemException::no(SystemExceptionKind::BadInvOrder, minor::PROCESS_FORKED);
 /// The time was over before a connection was made.
 const TIMEOUT: SystemException =
     SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);
@@ -836,7 +841,3 @@ const RECONNECT_FORBIDDEN: SystemException =
 const TOO_LATE: &str = "the time of the call was over before it was connected: ";
 /// The most bindings of a thread; beyond, it drops all that may be made again.
 const MAX_BINDINGS: usize = 4096;
-/// The connections, and the threads, of the ORB are those of the process that this one was forked
-/// from.
-const FORKED: SystemException =
-    SystemException::no(SystemExceptionKind::BadInvOrder, minor::PROCESS_FORKED);
