@@ -183,7 +183,7 @@ fn parse_version(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
-fn split_address(text: &str) -> Result<Address, String> {
+pub(crate) fn split_address(text: &str) -> Result<Address, String> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest
             .split_once(']')
@@ -200,7 +200,10 @@ fn split_address(text: &str) -> Result<Address, String> {
         "" => 0,
         port => port
             .parse()
-            .map_err(|_| format!("the port {port:?} is not a number from 0 to 65535"))?,
+            .ok()
+            // The parser of numbers takes a sign.
+            .filter(|_| !port.starts_with('+'))
+            .ok_or_else(|| format!("the port {port:?} is not a number from 0 to 65535"))?,
     };
     Ok(Address::host(host, port))
 }
@@ -275,6 +278,7 @@ mod tests {
             ("", "empty"),
             ("localhost:2809", "://"),
             ("iiop://h:99999", "port"),
+            ("iiop://h:+80", "port"),
             ("iiop://[::1", "bracket"),
             ("iiop://h/colour", "colour"),
             ("iiop://h/portspan=", "portspan"),

@@ -12,8 +12,12 @@ use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
 /// The option of an endpoint with the number of ports to try, from the given one on.
 pub(crate) const PORT_SPAN: &str = "portspan";
-/// The option of an endpoint with the host that object references name, instead of the bound one.
+/// The option of an endpoint with the hosts that object references name instead of the bound one,
+/// each perhaps with a port of its own: `HOST[:PORT][,…]`.
 pub(crate) const HOSTNAME_IN_IOR: &str = "hostname_in_ior";
+
+/// Attempts to find a port that is free at all addresses of a host.
+const ATTEMPTS: u16 = 16;
 
 /// An endpoint at a host.
 pub(crate) struct HostEndpoint<'e> {
@@ -21,6 +25,8 @@ pub(crate) struct HostEndpoint<'e> {
     host: &'e str,
     port: u16,
     span: u16,
+    /// The addresses to publish, if they are given; port 0 stands for the bound one.
+    told: Vec<Address>,
 }
 
 impl<'e> HostEndpoint<'e> {
@@ -36,32 +42,53 @@ impl<'e> HostEndpoint<'e> {
                 "the portspan {span:?} is not a number from 1 to 65535"
             ))
         })?;
+        let told = endpoint.option(HOSTNAME_IN_IOR).into_iter();
+        let told = told.flat_map(|hosts| hosts.split(',')).map(published_host);
+        let told: Result<_, String> = told.collect();
         Ok(Self {
             endpoint,
-            host,
+            host: if host == "*" { "" } else { host },
             port,
             span,
+            told: told.map_err(|problem| endpoint.error(problem))?,
         })
     }
 
-    /// Opens the first of its addresses that `open` accepts. `open` also returns the bound address.
-    /// Returns the result, and the addresses to publish.
+    /// Opens its addresses by `open`, which also returns the bound one: all addresses of a name, at
+    /// the same port, except for those that this machine does not have. Returns the results, and
+    /// the addresses to publish.
     pub(crate) fn open<T>(
         &self,
         open: impl Fn(SocketAddr) -> io::Result<(T, SocketAddr)>,
-    ) -> Result<(T, Vec<Address>), ListenError> {
+    ) -> Result<(Vec<T>, Vec<Address>), ListenError> {
         let text = || self.endpoint.to_string();
         let ips = bindable(self.host).map_err(|source| ListenError::Unresolved {
             endpoint: text(),
             source,
         })?;
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for port in self.ports() {
+        for first in self.ports() {
+            let (mut opened, mut bound) = (Vec::new(), None);
             for ip in &ips {
+                let port = bound.map_or(first, |bound: SocketAddr| bound.port());
                 match open(SocketAddr::new(*ip, port)) {
-                    Ok((opened, local)) => return Ok((opened, self.published(local))),
+                    Ok((one, local)) => {
+                        opened.push(one);
+                        bound.get_or_insert(local);
+                        if self.host.is_empty() {
+                            break;
+                        }
+                    }
+                    // The port is to be the same at all of them.
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                        (last, bound) = (error, None);
+                        break;
+                    }
                     Err(error) => last = error,
                 }
+            }
+            if let Some(local) = bound {
+                return Ok((opened, self.published(local)));
             }
         }
         Err(ListenError::Refused {
@@ -71,23 +98,51 @@ impl<'e> HostEndpoint<'e> {
     }
 
     fn published(&self, local: SocketAddr) -> Vec<Address> {
-        let hosts = match self.endpoint.option(HOSTNAME_IN_IOR) {
-            Some(host) => vec![host.to_owned()],
-            None if local.ip().is_unspecified() => reachable_hosts(local.is_ipv6()),
-            None if self.host.is_empty() => vec![local.ip().to_string()],
-            None => vec![self.host.to_owned()],
+        let port = |port| if port == 0 { local.port() } else { port };
+        let address = |host: String| Address::host(host, local.port());
+        let hosts = match self.host {
+            _ if !self.told.is_empty() => {
+                let told = self.told.iter().filter_map(Address::as_host);
+                return told
+                    .map(|(host, own)| Address::host(host, port(own)))
+                    .collect();
+            }
+            _ if local.ip().is_unspecified() => reachable_hosts(local.is_ipv6()),
+            "" => vec![local.ip().to_string()],
+            host => vec![host.to_owned()],
         };
-        let address = |host| Address::host(host, local.port());
         hosts.into_iter().map(address).collect()
     }
 
     fn ports(&self) -> impl Iterator<Item = u16> + use<> {
-        let last = match self.port {
-            0 => 0,
-            first => first.saturating_add(self.span - 1),
-        };
-        self.port..=last
+        // A free port of one address may be taken at another one.
+        let number = if self.port == 0 { ATTEMPTS } else { self.span };
+        let (first, is_any) = (self.port, self.port == 0);
+        (0..number).map_while(move |next| {
+            if is_any {
+                Some(0)
+            } else {
+                first.checked_add(next)
+            }
+        })
     }
+}
+
+/// Reads a host that references are to name, perhaps with a port; 0 without one.
+fn published_host(text: &str) -> Result<Address, String> {
+    let address = match text.parse::<IpAddr>() {
+        Ok(_) => Address::host(text, 0),
+        Err(_) => split_address(text)?,
+    };
+    let (host, _) = address.as_host().unwrap_or_default();
+    let is_known = host
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"-._:%".contains(&c));
+    let is_any = host.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified());
+    if host.is_empty() || !is_known || is_any {
+        return Err(format!("clients cannot reach the published host {host:?}"));
+    }
+    Ok(address)
 }
 
 /// The socket addresses of a peer, as far as they can be found before the deadline.
@@ -120,7 +175,9 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
             Ipv4Addr::UNSPECIFIED.into(),
         ]);
     }
-    Ok((host, 0).to_socket_addrs()?.map(|a| a.ip()).collect())
+    let mut ips: Vec<_> = (host, 0).to_socket_addrs()?.map(|a| a.ip()).collect();
+    ips.dedup();
+    Ok(ips)
 }
 
 /// Returns the addresses to publish for an unspecified one: those of all interfaces that are up,

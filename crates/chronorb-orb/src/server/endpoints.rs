@@ -52,7 +52,9 @@ impl Endpoints {
             let how = core.server_setup(protocol.tag(), setup.priority, setup.scheduling);
             let opened = protocol.transport().listen(endpoint, how);
             let ceiling = endpoint.priority_ceiling().and_then(Priority::new);
-            for acceptor in opened.map_err(|e| refused(&e))? {
+            let opened = opened.map_err(|e| refused(&e))?;
+            let first = published.len();
+            for acceptor in opened {
                 // References to objects do not name groups.
                 #[cfg(feature = "miop")]
                 if protocol.tag() == chronorb_giop::TAG_UIPMC {
@@ -60,16 +62,18 @@ impl Endpoints {
                     continue;
                 }
                 let version = endpoint.version;
-                published.extend(
-                    acceptor
-                        .published()
-                        .iter()
-                        .map(|address| PublishedEndpoint {
-                            way: core.protocols.way(protocol, address.clone()),
-                            endpoint: endpoint.clone(),
-                            version: version.map(|(major, minor)| Version::new(major, minor)),
-                        }),
-                );
+                for address in acceptor.published() {
+                    let endpoint = PublishedEndpoint {
+                        way: core.protocols.way(protocol, address.clone()),
+                        endpoint: endpoint.clone(),
+                        version: version.map(|(major, minor)| Version::new(major, minor)),
+                    };
+                    // Those of the addresses of one name publish the name.
+                    let mut others = published[first..].iter();
+                    if !others.any(|other: &PublishedEndpoint| other.way == endpoint.way) {
+                        published.push(endpoint);
+                    }
+                }
                 acceptors.push(OpenEndpoint { acceptor, ceiling });
             }
         }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
+
+use chronorb_rt::Deadline;
+use chronorb_transport::host_addresses;
 
 use super::PublishedEndpoint;
 use crate::core::Core;
@@ -15,7 +19,8 @@ use crate::incident::Incident;
 pub struct ListeningEndpoints {
     /// The open endpoints of all lanes, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
-    /// Notes for the operator: open endpoints, POAs at which any client on a network or any user of
+    /// Notes for the operator: hosts in references that other machines do not reach, open endpoints,
+    /// POAs at which any client on a network or any user of
     /// this machine chooses any priority, and a limit of open files that the ORB could not raise
     /// enough.
     pub warnings: Vec<String>,
@@ -87,10 +92,35 @@ impl fmt::Display for ListeningEndpoints {
     }
 }
 
+/// The reason why clients on other machines do not reach the host of a published address, unless the
+/// endpoint is at the loopback by its own words.
+fn unreachable_host(published: &PublishedEndpoint) -> Option<String> {
+    let (host, _) = published.way.address.as_host()?;
+    let (bound, _) = published.endpoint.address.as_host()?;
+    let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback();
+    if bound == "localhost" || bound.parse().is_ok_and(is_loopback) {
+        return None;
+    }
+    match host_addresses(host, Deadline::after(LOOK_UP)) {
+        Err(error) => Some(format!(
+            "references name the host {host}, which does not resolve here: {error} \
+             (hostname_in_ior)"
+        )),
+        Ok(found) if found.iter().all(|found| is_loopback(found.ip())) => Some(format!(
+            "references name the host {host}, which is the loopback: no other machine reaches it \
+             (hostname_in_ior)"
+        )),
+        Ok(_) => None,
+    }
+}
+
+/// The longest look-up of a published host.
+const LOOK_UP: Duration = Duration::from_secs(1);
+
 /// Returns the endpoints at which the lanes of an ORB listen now.
 pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
-    let mut open = None;
+    let (mut open, mut unreachable) = (None, Vec::new());
     for lane in core.server.pools.lock().all().flat_map(|pool| pool.lanes()) {
         for published in lane.published() {
             let endpoint = of_published(core, published);
@@ -100,10 +130,11 @@ pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
             if open.is_none() && is_open_to_network(published, endpoint.proof) {
                 open = Some(endpoint.endpoint.clone());
             }
+            unreachable.extend(unreachable_host(published));
             endpoints.push(endpoint);
         }
     }
-    let mut warnings = Vec::new();
+    let mut warnings = unreachable;
     if let Some(endpoint) = open.filter(|_| !has_rules(core)) {
         warnings.push(format!(
             "every client that reaches {endpoint} may call it \

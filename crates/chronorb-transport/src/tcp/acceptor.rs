@@ -23,19 +23,22 @@ pub(super) struct TcpAcceptor {
 }
 
 impl TcpAcceptor {
-    /// Binds to the first free port of the endpoint's span.
+    /// Binds to the first free port of the endpoint's span, at each address of its host.
     pub(super) fn open(
         endpoint: &Endpoint,
         options: SocketOptions,
         interface: Option<u32>,
-    ) -> Result<Self, ListenError> {
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
         let endpoint = HostEndpoint::of(endpoint)?;
-        let (socket, published) = endpoint.open(|address| listen(address, options, interface))?;
-        Ok(Self {
-            socket,
-            options,
-            published,
-        })
+        let (sockets, published) = endpoint.open(|address| listen(address, options, interface))?;
+        let acceptor = |socket| {
+            Box::new(Self {
+                socket,
+                options,
+                published: published.clone(),
+            }) as _
+        };
+        Ok(sockets.into_iter().map(acceptor).collect())
     }
 }
 

@@ -91,8 +91,7 @@ fn listen(
     setup: Setup,
     interface: Option<u32>,
 ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-    let acceptor = TcpAcceptor::open(endpoint, setup.options, interface)?;
-    Ok(vec![Box::new(acceptor)])
+    TcpAcceptor::open(endpoint, setup.options, interface)
 }
 
 fn connect(

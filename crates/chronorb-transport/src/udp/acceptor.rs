@@ -106,15 +106,15 @@ struct Way {
 }
 
 impl UdpAcceptor {
-    /// Binds to the first free port of the endpoint's span.
-    pub(super) fn open(endpoint: &Endpoint, setup: Setup) -> Result<Self, ListenError> {
+    /// Binds to the first free port of the endpoint's span, at each address of its host.
+    pub(super) fn open(endpoint: &Endpoint, setup: Setup) -> Result<Vec<Self>, ListenError> {
         let max = max(endpoint)?;
         let endpoint = HostEndpoint::of(endpoint)?;
-        let ((socket, bound), published) = endpoint.open(|address| {
+        let (sockets, published) = endpoint.open(|address| {
             let (socket, bound) = listen(address, setup)?;
             Ok(((socket, bound), bound))
         })?;
-        Ok(Self {
+        let acceptor = |(socket, bound)| Self {
             entry: Arc::new(Entry {
                 socket,
                 strays: PiMutex::new(Arrivals::new()),
@@ -122,14 +122,15 @@ impl UdpAcceptor {
             bound,
             setup,
             max,
-            published,
+            published: published.clone(),
             peers: Peers::new(),
             reception: PiMutex::new(Reception {
                 next: None,
                 waiting: Arrivals::new(),
                 room: vec![0; ROOM].into_boxed_slice(),
             }),
-        })
+        };
+        Ok(sockets.into_iter().map(acceptor).collect())
     }
 
     /// Returns the next message of any sender.
@@ -151,8 +152,8 @@ impl UdpAcceptor {
     }
 
     /// Makes a connection of a socket, for the peer that has sent this message.
-    fn welcome(
     #[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
+    fn welcome(
         &self,
         socket: OwnedFd,
         way: Way,
@@ -382,7 +383,8 @@ mod tests {
 
     fn open(endpoint: &str) -> UdpAcceptor {
         let endpoints = parse_endpoints(endpoint).expect("an endpoint");
-        UdpAcceptor::open(&endpoints[0], Setup::default()).expect("a port is free")
+        let opened = UdpAcceptor::open(&endpoints[0], Setup::default());
+        opened.expect("a port is free").remove(0)
     }
 
     fn peer(acceptor: &UdpAcceptor) -> UdpSocket {

@@ -66,8 +66,8 @@ impl Transport for Udp {
         endpoint: &Endpoint,
         setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let acceptor = UdpAcceptor::open(endpoint, setup)?;
-        Ok(vec![Box::new(acceptor)])
+        let acceptors = UdpAcceptor::open(endpoint, setup)?.into_iter();
+        Ok(acceptors.map(|acceptor| Box::new(acceptor) as _).collect())
     }
 
     /// Only sending shows whether the peer exists.

@@ -8,6 +8,7 @@ mod faults;
 mod kick;
 #[cfg(feature = "multicast")]
 mod multicast;
+mod published;
 mod socket_options;
 #[cfg(feature = "tls")]
 mod tls_handshakes;
