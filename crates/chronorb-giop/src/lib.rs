@@ -24,6 +24,7 @@ pub mod contexts;
 pub mod fragments;
 pub mod framing;
 pub mod minor;
+pub mod name_text;
 pub mod url;
 
 mod component;

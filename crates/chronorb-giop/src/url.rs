@@ -1,6 +1,7 @@
 //! Object references as people write them: `IOR:`, `corbaloc:`, `corbaname:`
 //! and `file:`. CORBA 3.3 part 2, clause 7.6.10.
 
+use crate::name_text::{TextComponent, TextComponents};
 use crate::{Ior, IorError, Version, minor};
 
 /// The port of an address that does not name one.
@@ -275,7 +276,7 @@ fn parse_host(text: &str, address: &str) -> Result<CorbalocPlace, UrlError> {
     }
     let port = match port.strip_prefix(':') {
         None if port.is_empty() => DEFAULT_PORT,
-        Some(digits) if is_port(digits) => digits.parse().map_err(|_| fail(UrlError::Port))?,
+        Some(digits) if is_number(digits) => digits.parse().map_err(|_| fail(UrlError::Port))?,
         _ => return Err(fail(UrlError::Port)),
     };
     if port == 0 {
@@ -287,12 +288,16 @@ fn parse_host(text: &str, address: &str) -> Result<CorbalocPlace, UrlError> {
     })
 }
 
-fn is_port(text: &str) -> bool {
+fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())
 }
 
 fn parse_version(text: &str) -> Option<Version> {
     let (major, minor) = text.split_once('.')?;
+    // The parser of numbers takes a sign.
+    if !is_number(major) || !is_number(minor) {
+        return None;
+    }
     let version = Version::new(major.parse().ok()?, minor.parse().ok()?);
     (version.major == 1).then_some(version)
 }
@@ -314,46 +319,14 @@ fn unescape(text: &str) -> Result<Vec<u8>, UrlError> {
     Ok(octets)
 }
 
-/// Reads a name as the naming service writes it: `id.kind/id.kind`, with `\`
-/// before a `/`, `.` or `\` that is meant as itself.
+/// Reads a name as the naming service writes it; none is the context itself.
 fn parse_name(text: &str) -> Result<Vec<NameComponent>, UrlError> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let mut name = Vec::new();
-    let mut component = NameComponent::default();
-    let mut in_kind = false;
-    let mut is_blank = true;
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        let c = match c {
-            '/' if is_blank => return Err(UrlError::Name),
-            '/' => {
-                name.push(std::mem::take(&mut component));
-                (in_kind, is_blank) = (false, true);
-                continue;
-            }
-            '.' if in_kind => return Err(UrlError::Name),
-            '.' => {
-                (in_kind, is_blank) = (true, false);
-                continue;
-            }
-            '\\' => match rest.next() {
-                Some(c @ ('/' | '.' | '\\')) => c,
-                _ => return Err(UrlError::Name),
-            },
-            c => c,
-        };
-        is_blank = false;
-        if in_kind {
-            component.kind.push(c);
-        } else {
-            component.id.push(c);
-        }
-    }
-    if is_blank {
-        return Err(UrlError::Name);
-    }
-    name.push(component);
-    Ok(name)
+    let component = |component: Result<TextComponent<'_>, _>| {
+        let (id, kind) = component.map_err(|_| UrlError::Name)?.to_strings();
+        Ok(NameComponent { id, kind })
+    };
+    TextComponents::new(text).map(component).collect()
 }

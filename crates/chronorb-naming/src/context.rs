@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chronorb::poa::{Cookie, ObjectId, Poa, Refusal, ServantLocator};
 use chronorb::{Call, Object, Servant, SystemException, SystemExceptionKind};
 use chronorb_cdr::CdrError;
+use chronorb_giop::name_text::TextComponents;
 use chronorb_rt::Monotonic;
 
 use crate::change::{Binding, BindingKind, Change, Target};
@@ -26,7 +27,7 @@ use crate::idl::cos_naming::{
     ToUrlError, UnbindError,
 };
 use crate::iterator::to_list;
-use crate::name::{TextComponents, text_octets, url_octets, write_text, write_url};
+use crate::name::{in_arena, text_octets, url_octets, write_text, write_url};
 use crate::state::{ChangeFailure, ServerState, number, target_of};
 use crate::tree::{Place, Tree, TreeError};
 
@@ -401,7 +402,7 @@ impl Contexts {
         let n = self.check_text(text)?;
         let (arena, mut components) = (call.arena(), TextComponents::new(text));
         let name = arena.fill(n, |_| match components.next() {
-            Some(Ok(component)) => component.in_arena(arena),
+            Some(Ok(component)) => in_arena(component, arena),
             // The text was checked.
             Some(Err(_)) | None => Err(CdrError::EndOfData),
         });

@@ -3,31 +3,12 @@
 use std::fmt::Write;
 
 use chronorb_cdr::{Arena, CdrError};
+pub use chronorb_giop::name_text::NameTextError;
+use chronorb_giop::name_text::{TextComponent, TextComponents, unescaped};
 use chronorb_giop::url::ObjectUrl;
 use thiserror::Error;
 
 use crate::idl::cos_naming::{NameComponent, NameComponentBuf};
-
-/// The reason why a text is not a name, or a name has no text.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum NameTextError {
-    /// The name has no components.
-    #[error("the name is empty")]
-    Empty,
-    /// A component is empty: a `/` at the beginning or the end, or two in a row.
-    #[error("a component is empty (an empty one is written \".\")")]
-    EmptyComponent,
-    /// A component has two dots that are not escaped.
-    #[error("a component has more than one \".\" (a dot in it is written \"\\.\")")]
-    SecondDot,
-    /// A component ends in a dot.
-    #[error("a component ends in \".\" (without a kind it has no dot)")]
-    EmptyKind,
-    /// A backslash is not followed by `/`, `.` or `\`.
-    #[error("a \"\\\" is not followed by \"/\", \".\" or \"\\\"")]
-    Escape,
-}
 
 /// The address of a URL is empty or malformed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
@@ -63,7 +44,7 @@ pub fn name_from_text(text: &str) -> Result<Vec<NameComponentBuf>, NameTextError
     }
     let components = TextComponents::new(text);
     components
-        .map(|component| component.map(TextComponent::into_buf))
+        .map(|component| component.map(into_buf))
         .collect()
 }
 
@@ -77,38 +58,21 @@ pub fn name_to_url(address: &str, name: &str) -> Result<String, AddressError> {
     Ok(url)
 }
 
-/// A component of a text, with its escapes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TextComponent<'t> {
-    id: &'t str,
-    kind: &'t str,
+/// Returns a component without its escapes. It borrows from the text, and what has escapes is copied
+/// into the arena.
+pub(crate) fn in_arena<'a>(
+    component: TextComponent<'a>,
+    arena: &'a Arena,
+) -> Result<NameComponent<'a>, CdrError> {
+    Ok(NameComponent {
+        id: part_in(arena, component.id)?,
+        kind: part_in(arena, component.kind)?,
+    })
 }
 
-impl<'t> TextComponent<'t> {
-    /// The octets of the component without its escapes.
-    pub(crate) fn octets(self) -> usize {
-        unescaped(self.id).count() + unescaped(self.kind).count()
-    }
-
-    /// Returns the component without its escapes. It borrows from the text, and what has escapes is
-    /// copied into the arena.
-    pub(crate) fn in_arena<'a>(self, arena: &'a Arena) -> Result<NameComponent<'a>, CdrError>
-    where
-        't: 'a,
-    {
-        Ok(NameComponent {
-            id: part_in(arena, self.id)?,
-            kind: part_in(arena, self.kind)?,
-        })
-    }
-
-    fn into_buf(self) -> NameComponentBuf {
-        let part = |part| String::from_utf8(unescaped(part).collect()).unwrap_or_default();
-        NameComponentBuf {
-            id: part(self.id),
-            kind: part(self.kind),
-        }
-    }
+fn into_buf(component: TextComponent<'_>) -> NameComponentBuf {
+    let (id, kind) = component.to_strings();
+    NameComponentBuf { id, kind }
 }
 
 fn part_in<'a>(arena: &'a Arena, part: &'a str) -> Result<&'a str, CdrError> {
@@ -120,69 +84,6 @@ fn part_in<'a>(arena: &'a Arena, part: &'a str) -> Result<&'a str, CdrError> {
         Ok(octets.next().unwrap_or_default())
     })?;
     str::from_utf8(plain).map_err(|_| CdrError::InvalidUtf8)
-}
-
-/// The octets of a part without its escapes. Only backslashes are left out, so they are UTF-8.
-fn unescaped(part: &str) -> impl Iterator<Item = u8> {
-    let mut octets = part.bytes();
-    std::iter::from_fn(move || match octets.next()? {
-        b'\\' => octets.next(),
-        octet => Some(octet),
-    })
-}
-
-/// The components of a text, until the first that is malformed.
-#[derive(Clone, Debug)]
-pub(crate) struct TextComponents<'t>(Option<&'t str>);
-
-impl<'t> TextComponents<'t> {
-    /// Reads a text that is not empty.
-    pub(crate) fn new(text: &'t str) -> Self {
-        Self(Some(text))
-    }
-}
-
-impl<'t> Iterator for TextComponents<'t> {
-    type Item = Result<TextComponent<'t>, NameTextError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (component, rest) = match first_component(self.0.take()?) {
-            Ok(first) => first,
-            Err(error) => return Some(Err(error)),
-        };
-        self.0 = rest;
-        Some(Ok(component))
-    }
-}
-
-/// Reads the first component of a text, and returns it with the text behind its slash.
-fn first_component(text: &str) -> Result<(TextComponent<'_>, Option<&str>), NameTextError> {
-    let (mut dot, mut rest) = (None, None);
-    let mut end = text.len();
-    let mut octets = text.bytes().enumerate();
-    while let Some((i, octet)) = octets.next() {
-        match octet {
-            b'/' => {
-                end = i;
-                rest = Some(&text[i + 1..]);
-                break;
-            }
-            b'.' if dot.is_some() => return Err(NameTextError::SecondDot),
-            b'.' => dot = Some(i),
-            b'\\' => match octets.next() {
-                Some((_, b'/' | b'.' | b'\\')) => {}
-                _ => return Err(NameTextError::Escape),
-            },
-            _ => {}
-        }
-    }
-    let (id, kind) = match dot {
-        None if end == 0 => return Err(NameTextError::EmptyComponent),
-        None => (&text[..end], ""),
-        Some(dot) if dot > 0 && dot + 1 == end => return Err(NameTextError::EmptyKind),
-        Some(dot) => (&text[..dot], &text[dot + 1..end]),
-    };
-    Ok((TextComponent { id, kind }, rest))
 }
 
 /// The octets of the text of a name.
@@ -300,7 +201,7 @@ mod tests {
             assert!(text.len() <= text_octets(&name));
             let arena = Arena::new(4 * text.len());
             let read: Vec<_> = TextComponents::new(&text)
-                .map(|component| component.unwrap().in_arena(&arena).unwrap())
+                .map(|component| in_arena(component.unwrap(), &arena).unwrap())
                 .collect();
             assert_eq!(read, name);
             assert!(arena.used() <= text.len());

@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use chronorb_giop::name_text::TextComponents;
 use chronorb_giop::{Ior, IorError};
 use chronorb_rt::{Monotonic, is_hidden};
 use thiserror::Error;
@@ -26,7 +27,7 @@ use thiserror::Error;
 use crate::change::{Binding, BindingKind, Change, Target};
 use crate::idl::cos_naming::{NameComponent, NameComponentBuf};
 use crate::limits::Limits;
-use crate::name::{NameTextError, TextComponents, name_from_text, name_to_text};
+use crate::name::{NameTextError, name_from_text, name_to_text};
 use crate::tree::{ChangeError, Place, ROOT, Tree, TreeError};
 
 /// The most components of a name that is written, as by default in [`Limits`].
