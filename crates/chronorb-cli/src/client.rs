@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use chronorb_orb::{
-    InitError, Object, Orb, OrbConfig, RealTimeMode, SystemException, SystemExceptionKind,
+    InitError, Object, Orb, OrbConfig, RealTimeMode, SystemException, SystemExceptionKind, minor,
 };
 use chronorb_rt::visible;
 use thiserror::Error;
@@ -25,13 +25,16 @@ pub(crate) enum ClientError {
     #[error("the reference in {from}: {source}")]
     Input { from: String, source: io::Error },
     /// The text is no reference, or a call failed.
-    #[error("{subject}: {cause}{}", advice(*exception))]
+    #[error("{subject}: {cause}{}", advice(*exception, *was_asked))]
     Failed {
         /// The action that failed and its object.
         subject: String,
         exception: SystemException,
         /// The exception, and its cause as far as it is known.
         cause: String,
+        /// Whether a server was asked: not where the reference, or this command, lets nothing be
+        /// sent.
+        was_asked: bool,
     },
 }
 
@@ -73,7 +76,21 @@ impl Client {
             subject: subject.into(),
             exception,
             cause: self.cause(exception),
+            was_asked: self.was_asked(exception),
         }
+    }
+
+    /// Whether a connection was tried, as far as the ORB knows the cause of an exception.
+    fn was_asked(&self, exception: SystemException) -> bool {
+        let failure = self.orb.last_failure();
+        let known = failure.filter(|failure| failure.exception() == exception);
+        let is_unusable = known.is_some_and(|failure| failure.cause().starts_with(NO_PROFILE));
+        let is_refused_here = exception.kind == SystemExceptionKind::NoPermission
+            && matches!(
+                exception.minor,
+                minor::NO_PROTECTION | minor::REFUSED_BY_RULES
+            );
+        !is_unusable && !is_refused_here
     }
 
     /// The exception, and its cause as far as the ORB knows it.
@@ -91,6 +108,18 @@ impl Drop for Client {
     fn drop(&mut self) {
         // It serves nothing.
         let _ = self.orb.shutdown(false);
+    }
+}
+
+/// Returns the longest time of a call of a command: the given one in milliseconds, that of
+/// `-ORBRequestTimeout` if it is not the default, or else 5 seconds.
+pub(crate) fn call_time(given: Option<u64>, config: &OrbConfig) -> Duration {
+    match given {
+        Some(millis) => Duration::from_millis(millis),
+        None if config.request_timeout != OrbConfig::default().request_timeout => {
+            config.request_timeout
+        }
+        None => Duration::from_secs(5),
     }
 }
 
@@ -139,8 +168,22 @@ pub(crate) fn shortened(reference: &str) -> String {
 }
 
 /// A sentence about the remedy, to follow the cause.
-fn advice(exception: SystemException) -> &'static str {
+fn advice(exception: SystemException, was_asked: bool) -> &'static str {
     match exception.kind {
+        SystemExceptionKind::NoPermission if exception.minor == minor::NO_PROTECTION => {
+            "\nNo connection was made that both sides find safe enough: give this command the \
+             settings of TLS (-ORBProtocols ssliop, and its certificates)."
+        }
+        SystemExceptionKind::NoPermission if exception.minor == minor::REFUSED_BY_RULES => {
+            "\nThis command's own rules refuse the address (-ORBClientTransportRule)."
+        }
+        SystemExceptionKind::Transient if !was_asked => {
+            "\nNo server was asked: chronorb ior decode shows the reference, and -ORBProtocols \
+             chooses the protocols."
+        }
+        SystemExceptionKind::InvObjref => {
+            "\nThe reference is nil or malformed: chronorb ior decode shows it."
+        }
         SystemExceptionKind::Transient => {
             "\nIs the server running, and can its address be reached from this machine?"
         }
@@ -159,6 +202,8 @@ fn advice(exception: SystemException) -> &'static str {
     }
 }
 
+/// The begin of the cause where a reference cannot be used.
+const NO_PROFILE: &str = "the reference has no";
 const SCHEMES: [&str; 4] = ["IOR:", "corbaloc:", "corbaname:", "file:"];
 const MAX_INPUT: u64 = 1 << 20;
 /// The characters of a reference in a message.

@@ -20,7 +20,7 @@ mod sched;
 mod top;
 
 use std::env;
-use std::fmt::Display;
+use std::error::Error;
 use std::process::ExitCode;
 
 use chronorb_orb::{ConfigError, OrbConfig};
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(ConfigError::Help) => return ExitCode::SUCCESS,
         Err(error) => {
-            output::report(error);
+            output::report_error(&error);
             return ExitCode::from(WRONG_COMMAND_LINE);
         }
     };
@@ -81,11 +81,11 @@ fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
 }
 
 /// Returns the exit status of a command, and reports its failure on standard error.
-fn status<T>(result: Result<T, impl Display>) -> ExitCode {
+fn status<T>(result: Result<T, impl Into<Box<dyn Error>>>) -> ExitCode {
     match result {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
-            output::report(error);
+            output::report_error(&*error.into());
             ExitCode::FAILURE
         }
     }

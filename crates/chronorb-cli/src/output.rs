@@ -3,10 +3,11 @@
 //! The output of a command contains only characters that a terminal shows, and line feeds. So a
 //! command makes a text of a peer [visible] where it is a part of a line.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
-use chronorb_rt::{visible, visible_json};
+use chronorb_rt::{visible, visible_json, with_causes};
 
 /// Writes a text of whole lines to standard output.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -34,6 +35,11 @@ pub(crate) fn print_octets(text: &[u8]) -> io::Result<()> {
 /// Writes a message to standard error.
 pub(crate) fn report(message: impl Display) {
     eprintln!("chronorb: {}", lines(&message.to_string()));
+}
+
+/// Writes an error with its causes to standard error.
+pub(crate) fn report_error(error: &dyn Error) {
+    report(with_causes(error));
 }
 
 /// Makes each line of a text visible.

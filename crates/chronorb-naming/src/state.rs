@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::quota::{Origin, Quota, QuotaError};
 use chronorb::{Interface, Ior, Object, Orb, SystemException, SystemExceptionKind};
-use chronorb_rt::{Monotonic, PiMutex};
+use chronorb_rt::{Monotonic, PiMutex, with_causes};
 
 use crate::change::{Change, Journal, JournalError, Target};
 use crate::failure::system;
@@ -149,8 +149,7 @@ impl ServerState {
     /// text.
     #[cold]
     fn note(&self, error: &JournalError) -> String {
-        let cause = std::error::Error::source(error).map(ToString::to_string);
-        let failure = format!("{error}: {}", cause.unwrap_or_default());
+        let failure = with_causes(error);
         *self.last_failure.lock() = Some(failure.clone());
         failure
     }

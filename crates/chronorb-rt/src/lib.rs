@@ -55,6 +55,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+mod causes;
 pub mod log;
 mod mem;
 mod sched;
@@ -64,6 +65,7 @@ mod table;
 mod time;
 mod visible;
 
+pub use causes::with_causes;
 pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
     peak_octets, refuse_above,
@@ -96,9 +98,9 @@ pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
 pub use sync::source_affinity::{AffineThread, SourceAffinity};
 pub use sync::wake::Wake;
 pub use sync::worker_set::{Bounds, Call, OfferOutcome, Rank, WakeReason, WorkerSet};
+pub use sys::call_after_fork;
 pub use sys::files::{
     MAX_FILE, read_file, read_file_up_to, read_text, read_text_up_to, write_file,
-pub use sys::call_after_fork;
 };
 pub use table::epoch;
 pub use table::hash_index::HashIndex;

@@ -47,7 +47,8 @@ impl RemoteChannel {
     ) -> Result<Self, EventsError> {
         let (client, object) = match &arguments.channel {
             Some(reference) => {
-                let client = Client::new(config, arguments.server.timeout())?;
+                let timeout = arguments.server.timeout(&config);
+                let client = Client::new(config, timeout)?;
                 let object = client.object(reference)?;
                 (client, object)
             }

@@ -66,7 +66,7 @@ impl EventsCommand {
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                output::report(error);
+                output::report_error(&error);
                 ExitCode::FAILURE
             }
         }

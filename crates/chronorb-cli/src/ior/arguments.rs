@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use chronorb_orb::OrbConfig;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+
+use crate::client::call_time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IorCommand {
@@ -43,15 +46,14 @@ pub(crate) struct ReferenceArgument {
     #[arg(value_name = "REF")]
     pub(super) reference: String,
 
-    /// The longest time of a call, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 5000,
-          value_parser = value_parser!(u64).range(1..=3_600_000))]
-    timeout: u64,
+    /// The longest time of a call, in milliseconds; by default that of -ORBRequestTimeout, or 5000.
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=3_600_000))]
+    timeout: Option<u64>,
 }
 
 impl ReferenceArgument {
-    pub(super) fn timeout(&self) -> Duration {
-        Duration::from_millis(self.timeout)
+    pub(super) fn timeout(&self, config: &OrbConfig) -> Duration {
+        call_time(self.timeout, config)
     }
 }
 

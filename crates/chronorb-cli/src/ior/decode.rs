@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::IpAddr;
+use std::time::Duration;
 
 use chronorb_cdr::{Arena, CdrError, Decoder};
 use chronorb_giop::codesets::UTF_8;
@@ -11,7 +12,8 @@ use chronorb_giop::{
     TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP, TAG_SSL_SEC_TRANS, TAG_UIOP, TAG_UIPMC, TaggedComponent,
     TaggedProfile, UipmcProfile, Version,
 };
-use chronorb_rt::visible;
+use chronorb_rt::{Deadline, visible};
+use chronorb_transport::host_addresses;
 use serde::Serialize;
 
 use super::components;
@@ -136,8 +138,8 @@ impl ProfileBody {
 }
 
 impl DecodedReference {
-    /// Decodes a reference, and looks up its host names if `resolve` is set.
-    pub(super) fn new(ior: &Ior, resolve: bool) -> Self {
+    /// Decodes a reference, and looks up its host names, each within `resolve` if that is set.
+    pub(super) fn new(ior: &Ior, resolve: Option<Duration>) -> Self {
         let mut this = Self {
             version: 1,
             type_id: ior.type_id.clone(),
@@ -192,7 +194,7 @@ impl DecodedReference {
     }
 
     /// Adds the warnings about a profile.
-    fn judge(&mut self, number: usize, tag: u32, body: &ProfileBody, resolve: bool) {
+    fn judge(&mut self, number: usize, tag: u32, body: &ProfileBody, resolve: Option<Duration>) {
         let has = |tag| body.components.iter().any(|other| other.tag == tag);
         if let Some(port) = body.port {
             if port == 0 && !has(TAG_SSL_SEC_TRANS) {
@@ -228,20 +230,20 @@ impl DecodedReference {
         }
     }
 
-    fn judge_host(&mut self, number: usize, host: &str, resolve: bool) {
+    fn judge_host(&mut self, number: usize, host: &str, resolve: Option<Duration>) {
         let problem = match host.parse::<IpAddr>() {
             Ok(address) => problem_of(address),
             Err(_) if host.eq_ignore_ascii_case("localhost") => Some(LOOPBACK),
-            Err(_) if resolve => match (host, 0).to_socket_addrs() {
-                Ok(mut addresses) => addresses.find_map(|address| problem_of(address.ip())),
-                Err(error) => {
+            Err(_) => match resolve.map(|time| host_addresses(host, Deadline::after(time))) {
+                None => None,
+                Some(Ok(found)) => found.iter().find_map(|found| problem_of(found.ip())),
+                Some(Err(error)) => {
                     self.warn(format!(
                         "profile {number}: the host name {host} does not resolve here: {error}"
                     ));
                     None
                 }
             },
-            Err(_) => None,
         };
         if let Some(problem) = problem {
             self.warn(format!("profile {number}: {host} {problem}"));

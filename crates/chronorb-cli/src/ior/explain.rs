@@ -1,12 +1,13 @@
 //! `chronorb ior ping --explain`: each address of a reference on its own.
 
 use std::fmt::Write as _;
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use chronorb_giop::{Component, IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile};
 use chronorb_orb::Object;
-use chronorb_rt::visible;
+use chronorb_rt::{Deadline, visible};
+use chronorb_transport::host_addresses;
 use serde::Serialize;
 
 use super::arguments::PingArguments;
@@ -36,6 +37,7 @@ pub(super) fn run(
     client: &Client,
     object: &Object,
     arguments: &PingArguments,
+    timeout: Duration,
 ) -> Result<bool, IorError> {
     let mut this = Explanation {
         version: 1,
@@ -45,7 +47,7 @@ pub(super) fn run(
     for (number, profile) in (1..).zip(&object.ior().profiles) {
         let name = format!("profile {number}, {}", profile_name(profile.tag));
         for (host, port) in addresses(profile) {
-            this.connect(&name, &host, port, arguments.reference.timeout());
+            this.connect(&name, &host, port, timeout);
         }
         let ior = Ior {
             type_id: object.type_id().to_owned(),
@@ -74,10 +76,11 @@ impl Explanation {
     /// Resolves a host name, and connects to each of its addresses.
     fn connect(&mut self, name: &str, host: &str, port: u16, timeout: Duration) {
         let step = format!("{name}: resolve {host}");
-        let found = match (host, port).to_socket_addrs() {
-            Ok(found) => found.collect::<Vec<_>>(),
+        let mut found = match host_addresses(host, Deadline::after(timeout)) {
+            Ok(found) => found,
             Err(error) => return self.add(step, Err(error.to_string())),
         };
+        found.iter_mut().for_each(|found| found.set_port(port));
         let shown: Vec<_> = found.iter().map(|found| found.ip().to_string()).collect();
         self.add(step, Ok(shown.join(", ")));
         for address in found {

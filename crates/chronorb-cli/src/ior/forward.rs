@@ -1,7 +1,7 @@
 //! `chronorb ior forward`: where locate requests lead to.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use chronorb_cdr::{Arena, CdrError, Frame};
@@ -11,6 +11,8 @@ use chronorb_giop::{
     encode_locate_request, finish_message, start_message,
 };
 use chronorb_orb::OrbConfig;
+use chronorb_rt::Deadline;
+use chronorb_transport::host_addresses;
 use thiserror::Error;
 
 use super::IorError;
@@ -35,7 +37,7 @@ pub(crate) enum ForwardError {
 
 /// Follows the forwards, and returns whether the last server has the object.
 pub(super) fn run(arguments: &ForwardArguments, config: OrbConfig) -> Result<bool, IorError> {
-    let timeout = arguments.reference.timeout();
+    let timeout = arguments.reference.timeout(&config);
     let max_message = config.max_message_size;
     let client = Client::new(config, timeout)?;
     let mut ior = client.object(&arguments.reference.reference)?.ior().clone();
@@ -95,7 +97,8 @@ fn ask(
 
 fn connect(profile: &IiopProfile, timeout: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (&*profile.host, profile.port).to_socket_addrs()? {
+    for mut address in host_addresses(&profile.host, Deadline::after(timeout))? {
+        address.set_port(profile.port);
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,

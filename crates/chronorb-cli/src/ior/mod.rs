@@ -64,7 +64,7 @@ impl IorCommand {
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                output::report(error);
+                output::report_error(&error);
                 ExitCode::FAILURE
             }
         }
@@ -73,6 +73,7 @@ impl IorCommand {
 
 fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError> {
     let text = client::text(&arguments.reference.reference)?;
+    let timeout = arguments.reference.timeout(&config);
     let ior = match ObjectUrl::parse(&text) {
         // A nil reference has a content, and is no object.
         Ok(ObjectUrl::Ior(ior)) => ior,
@@ -80,11 +81,11 @@ fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError
             if parsed.is_err() {
                 check_byte_order(&text)?;
             }
-            let client = Client::new(config, arguments.reference.timeout())?;
+            let client = Client::new(config, timeout)?;
             client.object(&text)?.ior().clone()
         }
     };
-    let decoded = DecodedReference::new(&ior, arguments.resolve);
+    let decoded = DecodedReference::new(&ior, arguments.resolve.then_some(timeout));
     if arguments.json {
         print_json(&decoded)?;
     } else {
@@ -109,7 +110,8 @@ fn check_byte_order(text: &str) -> Result<(), IorError> {
 }
 
 fn is_a(arguments: &IsAArguments, config: OrbConfig) -> Result<bool, IorError> {
-    let client = Client::new(config, arguments.reference.timeout())?;
+    let timeout = arguments.reference.timeout(&config);
+    let client = Client::new(config, timeout)?;
     let object = client.object(&arguments.reference.reference)?;
     let id = &arguments.repository_id;
     let has = object

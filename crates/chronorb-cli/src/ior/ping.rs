@@ -29,10 +29,11 @@ struct PingReport {
 
 /// Asks the object, and returns whether it exists.
 pub(super) fn run(arguments: &PingArguments, config: OrbConfig) -> Result<bool, IorError> {
-    let client = Client::new(config, arguments.reference.timeout())?;
+    let timeout = arguments.reference.timeout(&config);
+    let client = Client::new(config, timeout)?;
     let object = client.object(&arguments.reference.reference)?;
     if arguments.explain {
-        return explain::run(&client, &object, arguments);
+        return explain::run(&client, &object, arguments, timeout);
     }
     let begun = Instant::now();
     let located = locate(&client, &object)?;

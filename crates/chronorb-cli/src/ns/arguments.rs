@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_orb::OrbConfig;
 use clap::{Args, Subcommand, value_parser};
 
 use super::serve::ServeArguments;
+use crate::client::call_time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NsCommand {
@@ -122,10 +124,9 @@ pub(crate) struct ServerArguments {
     #[arg(long, value_name = "REF")]
     pub(super) ns: Option<String>,
 
-    /// The longest time of a call, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 5000,
-          value_parser = value_parser!(u64).range(1..=3_600_000))]
-    timeout: u64,
+    /// The longest time of a call, in milliseconds; by default that of -ORBRequestTimeout, or 5000.
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=3_600_000))]
+    timeout: Option<u64>,
 
     /// Wait so many seconds for the server to be reachable; resolve also waits for the name.
     #[arg(long, value_name = "SECONDS", default_value_t = 0,
@@ -134,8 +135,8 @@ pub(crate) struct ServerArguments {
 }
 
 impl ServerArguments {
-    pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_millis(self.timeout)
+    pub(crate) fn timeout(&self, config: &OrbConfig) -> Duration {
+        call_time(self.timeout, config)
     }
 
     pub(crate) fn wait(&self) -> Duration {

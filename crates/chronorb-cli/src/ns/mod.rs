@@ -70,11 +70,11 @@ impl NsCommand {
                 ExitCode::SUCCESS
             }
             Err(error @ NsError::NotFound { .. }) => {
-                output::report(error);
+                output::report_error(&error);
                 ExitCode::from(NO)
             }
             Err(error) => {
-                output::report(error);
+                output::report_error(&error);
                 ExitCode::FAILURE
             }
         }

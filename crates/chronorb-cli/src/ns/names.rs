@@ -166,7 +166,8 @@ impl NameServer {
             None if is_configured => "corbaloc:rir:/NameService",
             None => DEFAULT,
         };
-        let client = Client::new(config, arguments.timeout())?;
+        let timeout = arguments.timeout(&config);
+        let client = Client::new(config, timeout)?;
         let deadline = Instant::now() + arguments.wait();
         let root = loop {
             let object = client.object(reference).and_then(|object| {

@@ -1,7 +1,8 @@
 //! The contexts of a name server that names lead to, and their bindings.
 
 use std::collections::{HashMap, HashSet};
-use std::net::{IpAddr, ToSocketAddrs as _, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
 
 use chronorb_giop::{IiopProfile, TAG_INTERNET_IOP};
 use chronorb_naming::idl::chronorb_naming::ListedContext;
@@ -9,6 +10,8 @@ use chronorb_naming::idl::cos_naming::{
     BindingType, NameComponentBuf, NamingContext, ResolveErrorBuf,
 };
 use chronorb_orb::{Interface as _, Object, SystemExceptionKind};
+use chronorb_rt::Deadline;
+use chronorb_transport::host_addresses;
 
 use super::names::{NameServer, NsError, text_of};
 
@@ -302,9 +305,12 @@ fn is_same_host((one, port): &Address, (other, other_port): &Address) -> bool {
 
 fn addresses_of(host: &str) -> Vec<IpAddr> {
     // A host that has no address is another one.
-    let addresses = (host, 0).to_socket_addrs().into_iter().flatten();
-    addresses.map(|address| address.ip()).collect()
+    let addresses = host_addresses(host, Deadline::after(LOOK_UP)).unwrap_or_default();
+    addresses.iter().map(|address| address.ip()).collect()
 }
+
+/// The longest look-up of a name.
+const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// Whether an address is one of this machine: sockets can be bound to it.
 fn is_own(address: &IpAddr) -> bool {

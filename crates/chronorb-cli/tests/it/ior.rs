@@ -305,6 +305,47 @@ fn objects_are_asked() {
 }
 
 #[test]
+fn advice_follows_from_what_happened() {
+    let nowhere = run(&["ior", "ping", &reference(0, Version::V1_2, Vec::new())]);
+    let told = stderr(&nowhere);
+    assert!(told.contains("port 0"), "{told}");
+    assert!(told.contains("No server was asked"), "{told}");
+    assert!(!told.contains("Is the server running"), "{told}");
+    // A reference of SSLIOP that demands protection, at a command without TLS.
+    let tls = component(chronorb_giop::TAG_SSL_SEC_TRANS, &[0, 0, 0, 6, 0, 6, 0, 1]);
+    let protected = run(&["ior", "ping", &reference(0, Version::V1_2, vec![tls])]);
+    let told = stderr(&protected);
+    assert!(told.contains("-ORBProtocols ssliop"), "{told}");
+    assert!(!told.contains("access rules"), "{told}");
+    let nil = run(&["ior", "ping", "IOR:00000000000000010000000000000000"]);
+    assert!(stderr(&nil).contains("nil"), "{}", stderr(&nil));
+    assert!(!nil.status.success());
+}
+
+#[test]
+fn the_time_of_a_call_is_that_of_the_orb_unless_the_command_has_one() {
+    // The peer accepts, and gives no answer.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let silent = format!("corbaloc::1.2@127.0.0.1:{port}/x");
+    for arguments in [
+        vec!["ior", "ping", &silent, "-ORBRequestTimeout", "50"],
+        vec![
+            "ior",
+            "ping",
+            &silent,
+            "--timeout",
+            "50",
+            "-ORBRequestTimeout",
+            "3600000",
+        ],
+    ] {
+        let late = run(&arguments);
+        assert!(stderr(&late).contains("TIMEOUT"), "{}", stderr(&late));
+    }
+}
+
+#[test]
 fn an_explanation_names_each_step() {
     let server = Server::start();
     let output = run(&["ior", "ping", &server.ior, "--explain"]);

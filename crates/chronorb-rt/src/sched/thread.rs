@@ -249,16 +249,16 @@ pub enum SpawnError {
     #[error("the name of the thread contains a zero byte")]
     InvalidName,
     /// The system has no more threads or no memory for the stack.
-    #[error("the thread could not be created")]
+    #[error("the thread could not be created: {0}")]
     Create(#[source] io::Error),
     /// The declared policy and priority are refused.
     #[error(transparent)]
     Scheduling(#[from] SchedulingError),
     /// None of the declared CPUs exists or is allowed to the process.
-    #[error("the affinity of the thread could not be set")]
+    #[error("the affinity of the thread could not be set: {0}")]
     Affinity(#[source] io::Error),
     /// There is no memory for the whole stack, or less may be locked.
-    #[error("the stack of the thread could not be given its memory")]
+    #[error("the stack of the thread could not be given its memory: {0}")]
     Prefault(#[source] io::Error),
 }
 
