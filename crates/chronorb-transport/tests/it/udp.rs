@@ -16,6 +16,7 @@ const SETUP: Setup = Setup {
     options: SocketOptions {
         no_delay: true,
         keep_alive: true,
+        peer_timeout: None,
         dont_route: false,
         dscp: None,
         priority: None,
