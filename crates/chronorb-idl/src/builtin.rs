@@ -83,8 +83,8 @@ pub(crate) fn path(name: &str) -> PathBuf {
 }
 
 /// Returns the names of the files that the definitions need and that no file has included:
-/// `Components.idl` for components, homes and events, `orb.idl` for the import of the module `CORBA`,
-/// and `X.idl` for that of another module `X`.
+/// `Components.idl` for components, homes and events, `orb.idl` for the import of the module
+/// `CORBA`, and `X.idl` for that of another module `X`.
 pub(crate) fn implied(items: &[Item]) -> Vec<String> {
     let mut names = Vec::new();
     let mut add = |name: String| {

@@ -36,7 +36,7 @@ pub(crate) fn foreign(word: &str) -> Option<String> {
     })
 }
 
-/// What IDL has instead of a word.
+/// The form that IDL has instead of a word.
 enum Counterpart {
     /// A word or a form.
     Word(&'static str),

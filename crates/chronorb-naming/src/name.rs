@@ -58,8 +58,8 @@ pub fn name_to_url(address: &str, name: &str) -> Result<String, AddressError> {
     Ok(url)
 }
 
-/// Returns a component without its escapes. It borrows from the text, and what has escapes is copied
-/// into the arena.
+/// Returns a component without its escapes. It borrows from the text, and what has escapes is
+/// copied into the arena.
 pub(crate) fn in_arena<'a>(
     component: TextComponent<'a>,
     arena: &'a Arena,

@@ -22,8 +22,8 @@ pub(crate) fn begin_count() {
     BEGUN.get_or_init(|| chronorb_rt::call_after_fork(in_child).is_ok());
 }
 
-/// Runs on the only thread of a child. Its bindings are not current any more, so its next call binds
-/// anew, and finds the count changed.
+/// Runs on the only thread of a child. Its bindings are not current any more, so its next call
+/// binds anew, and finds the count changed.
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     renew_bindings();

@@ -25,10 +25,10 @@
 //! # Suspended steps
 //! A step that suspends itself waits in its blocking, whose parts can be anywhere in its response.
 //! Others execute meanwhile, so its work can come together at the end of its response. A step that
-//! it delays therefore counts each of its jobs that has not ended: with offset O and response R, its
-//! jitter is R − O. That holds from any moment on, so also from the start of a busy period of work
-//! that does not suspend itself. A response of a suspended step holds for one job at a time: it is
-//! unbounded above the period, as several threads could execute its jobs in another order.
+//! it delays therefore counts each of its jobs that has not ended: with offset O and response R,
+//! its jitter is R − O. That holds from any moment on, so also from the start of a busy period of
+//! work that does not suspend itself. A response of a suspended step holds for one job at a time:
+//! it is unbounded above the period, as several threads could execute its jobs in another order.
 //!
 //! # Late steps
 //! A step that is late goes on, so its response stays a bound, and the jitter of what follows. The

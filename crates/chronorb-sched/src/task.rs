@@ -1,7 +1,6 @@
 //! Tasks, and the load that a task puts on its resource.
 
 use crate::error::AnalysisError;
-use crate::transaction::Parts;
 
 /// A time or a duration, in nanoseconds or in any other common unit.
 pub type Time = u64;
@@ -54,6 +53,16 @@ impl Load {
     pub fn share(&self) -> u128 {
         share(self.cost, self.period)
     }
+}
+
+/// The parts in which a step is done on a resource that does not preempt, such as the packets of a
+/// message. More urgent work begins between two of them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Parts {
+    /// The time of the longest part.
+    pub longest: Time,
+    /// The time of the last part, or less.
+    pub last: Time,
 }
 
 /// A periodic or sporadic task.

@@ -1,7 +1,7 @@
 //! Transactions over processors and links: the model of their analysis and simulation.
 
 use crate::rta::Preemption;
-use crate::task::Time;
+use crate::task::{Parts, Time};
 
 /// A processor or a link.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -10,16 +10,6 @@ pub struct Resource {
     pub preemption: Preemption,
     /// The longest delay by work outside of the model, for example a frame of other traffic.
     pub blocking: Time,
-}
-
-/// The parts in which a step is done on a resource that does not preempt, such as the packets of a
-/// message. More urgent work begins between two of them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Parts {
-    /// The time of the longest part.
-    pub longest: Time,
-    /// The time of the last part, or less.
-    pub last: Time,
 }
 
 /// A step of a transaction: a piece of execution on a processor, or a message on a link. A two-way
@@ -32,7 +22,8 @@ pub struct Step {
     pub cost: Time,
     /// The priority on the resource; a greater one is more urgent.
     pub priority: u32,
-    /// The blocking by locks, or by messages outside of the model; [`Time::MAX`] if it has no bound.
+    /// The blocking by locks, or by messages outside of the model; [`Time::MAX`] if it has no
+    /// bound.
     pub blocking: Time,
     /// The step of the same transaction after whose end it begins, which precedes it in the list.
     /// `None` for the one just before it. Several steps can have one predecessor, as after a
@@ -151,9 +142,9 @@ impl Step {
         self
     }
 
-    /// Lets the step suspend itself while it executes, as to wait for a lock that a thread on another
-    /// processor holds. Its [`blocking`](Self::blocking) contains the longest time of all that it
-    /// waits, and that of less urgent work in and after each wait.
+    /// Lets the step suspend itself while it executes, as to wait for a lock that a thread on
+    /// another processor holds. Its [`blocking`](Self::blocking) contains the longest time of all
+    /// that it waits, and that of less urgent work in and after each wait.
     ///
     /// Less urgent steps count that its execution can be deferred to the end of its response. A
     /// response above the period is unbounded.

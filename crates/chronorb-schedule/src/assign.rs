@@ -83,8 +83,9 @@ impl Assignment {
 }
 
 impl Schedule {
-    /// Returns the level of each operation by the rule of the schedule, and then of each transaction
-    /// of messages only; a greater one is more urgent. Operations of a declared lane have one level.
+    /// Returns the level of each operation by the rule of the schedule, and then of each
+    /// transaction of messages only; a greater one is more urgent. Operations of a declared lane
+    /// have one level.
     ///
     /// # Errors
     /// As for [`to_task_sets`](Self::to_task_sets).

@@ -37,8 +37,8 @@ impl Link {
         }
     }
 
-    /// Cuts a message into packets. Returns `None` if its octets have no rate, or their time exceeds
-    /// 64 bits.
+    /// Cuts a message into packets. Returns `None` if its octets have no rate, or their time
+    /// exceeds 64 bits.
     pub(crate) fn transmission(&self, length: MessageLength) -> Option<Transmission> {
         let longest = self.time_of_packet(self.payload());
         let (time, last) = match length {

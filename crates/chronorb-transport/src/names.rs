@@ -100,8 +100,8 @@ impl LookUps {
         deadline: Deadline,
     ) -> io::Result<Vec<SocketAddr>> {
         let look_up = match self.look_up(host, resolve, deadline)? {
-            Begun::LookUp(look_up) => look_up,
-            Begun::Found(addresses) => return Ok(addresses),
+            Start::LookUp(look_up) => look_up,
+            Start::Found(addresses) => return Ok(addresses),
         };
         loop {
             if let Some(found) = &*look_up.found.lock() {
@@ -116,14 +116,14 @@ impl LookUps {
         }
     }
 
-    /// The look-up of a host that is under way, or a new one as soon as there may be one more. While
-    /// there may be none, the addresses of the file of hosts.
+    /// The look-up of a host that is under way, or a new one as soon as there may be one more.
+    /// While there may be none, the addresses of the file of hosts.
     fn look_up(
         &'static self,
         host: &str,
         resolve: Resolve,
         deadline: Deadline,
-    ) -> io::Result<Begun> {
+    ) -> io::Result<Start> {
         let was_slow = self.slow.lock().iter().any(|slow| slow == host);
         let mut has_read_hosts = false;
         loop {
@@ -131,7 +131,7 @@ impl LookUps {
             {
                 let mut present = self.present.lock();
                 if let Some(look_up) = present.iter().find(|look_up| look_up.host == host) {
-                    return Ok(Begun::LookUp(look_up.clone()));
+                    return Ok(Start::LookUp(look_up.clone()));
                 }
                 let number = |counts: &dyn Fn(&LookUp) -> bool| {
                     present.iter().filter(|look_up| counts(look_up)).count()
@@ -149,13 +149,13 @@ impl LookUps {
                     });
                     present.push(look_up.clone());
                     drop(present);
-                    return self.start(look_up, resolve).map(Begun::LookUp);
+                    return self.start(look_up, resolve).map(Start::LookUp);
                 }
             }
             if !std::mem::replace(&mut has_read_hosts, true) {
                 let addresses = in_file_of_hosts(self.hosts, host);
                 if !addresses.is_empty() {
-                    return Ok(Begun::Found(addresses));
+                    return Ok(Start::Found(addresses));
                 }
             }
             if deadline.has_passed() {
@@ -204,8 +204,8 @@ impl LookUps {
     }
 }
 
-/// The begin of a look-up.
-enum Begun {
+/// The start of a look-up.
+enum Start {
     LookUp(Arc<LookUp>),
     /// The file of hosts has the name.
     Found(Vec<SocketAddr>),

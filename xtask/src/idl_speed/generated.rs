@@ -15,7 +15,8 @@ const RUNS: usize = 5;
 /// The number of lines from which the time of a check is compared with that of the model.
 const JUDGED: usize = 10_000;
 
-/// Prints what checking, printing the model and generating take for a quarter, a half and all of the lines.
+/// Prints what checking, printing the model and generating take for a quarter, a half and all of
+/// the lines.
 pub(super) fn table(folder: &Path, most: usize) -> Result<(), Failure> {
     println!("generated IDL, median of {RUNS} runs; ns/line tells whether time is linear");
     println!(

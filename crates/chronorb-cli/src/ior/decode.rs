@@ -408,8 +408,8 @@ pub(super) fn profile_name(tag: u32) -> String {
 }
 
 /// Returns an object key as text if it is one, and otherwise its octets. Beside those stands what
-/// is known of the key: its content, if it is one of this ORB, else the ORB that makes such keys, and
-/// the text in it.
+/// is known of the key: its content, if it is one of this ORB, else the ORB that makes such keys,
+/// and the text in it.
 pub(super) fn key_text(key: &[u8]) -> String {
     let is_text = |octet: &u8| octet.is_ascii_graphic() || *octet == b' ';
     if !key.is_empty() && key.iter().all(is_text) {

@@ -18,8 +18,8 @@ pub(crate) struct CheckArguments {
     /// The schedule, a file of TOML.
     file: PathBuf,
 
-    /// The number of simulated runs, whose longest responses are shown beside the analysed ones. The
-    /// first one is from a synchronous start, the others are random.
+    /// The number of simulated runs, whose longest responses are shown beside the analysed ones.
+    /// The first one is from a synchronous start, the others are random.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = value_parser!(u64).range(0..=100_000))]
     runs: u64,

@@ -9,7 +9,7 @@ use chronorb_schedule::{
 use super::check::Verdict;
 use super::reason::late_text;
 use super::simulate::{activities, analysed, bound_word, resource_name, synchronous};
-use super::text::{BOUNDS, Line, factor, lanes, remedies, response};
+use super::text::{BOUNDS, VerdictRow, factor, lanes, remedies, response};
 use super::words::{percent, work_name};
 
 /// Returns the page of an analysis.
@@ -119,7 +119,7 @@ fn operations(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -
         columns.push("in a lane of its own");
     }
     columns.extend(["deadline", "of the deadline"]);
-    let lines = Line::all(schedule, assignment, verdict).into_iter();
+    let lines = VerdictRow::all(schedule, assignment, verdict).into_iter();
     let lines = lines.map(|line| {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let part = line.response.time().map(|time| {

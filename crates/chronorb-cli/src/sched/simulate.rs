@@ -242,8 +242,8 @@ impl Examples {
     }
 }
 
-/// Returns the word for an analysed response beside a simulated one. It is exact if a job takes that
-/// long, and sufficient if it is perhaps too long. `None` without a bound.
+/// Returns the word for an analysed response beside a simulated one. It is exact if a job takes
+/// that long, and sufficient if it is perhaps too long. `None` without a bound.
 pub(super) fn bound_word(analysed: Response, simulated: Option<Time>) -> Option<&'static str> {
     let analysed = analysed.time()?;
     Some(match simulated {

@@ -135,7 +135,7 @@ pub(super) fn lanes(
 }
 
 /// A line of the table of a verdict: an operation, or a message of a transaction of messages only.
-pub(super) struct Line {
+pub(super) struct VerdictRow {
     pub(super) name: String,
     pub(super) resource: String,
     pub(super) lane: Option<String>,
@@ -149,7 +149,7 @@ pub(super) struct Line {
     pub(super) deadline: Time,
 }
 
-impl Line {
+impl VerdictRow {
     /// Returns the lines of a verdict.
     pub(super) fn all(
         schedule: &Schedule,
@@ -239,7 +239,7 @@ fn operations(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -
     };
     let or_none = |time: Option<Time>| time.map_or_else(|| "-".to_owned(), readable_time);
     let mut rows = vec![row(TITLES.map(str::to_owned))];
-    for line in Line::all(schedule, assignment, verdict) {
+    for line in VerdictRow::all(schedule, assignment, verdict) {
         rows.push(row([
             line.name.clone(),
             line.resource.clone(),
@@ -418,7 +418,7 @@ pub(super) fn verdict_object(
             "text": shortage_text(schedule, assignment, it),
         })
     });
-    let messages = Line::of_messages(schedule, assignment, verdict).into_iter();
+    let messages = VerdictRow::of_messages(schedule, assignment, verdict).into_iter();
     let messages = messages.map(|line| {
         json!({
             "name": line.name,

@@ -482,7 +482,8 @@ fn plan_prints_what_rio_plan_admits() {
     assert!(stderr(&without).contains("no link has an interface"));
 }
 
-/// A schedule that meets all deadlines, on a link without room for what an interface sends and gets.
+/// A schedule that meets all deadlines, on a link without room for what an interface sends and
+/// gets.
 const NARROW: &str = r#"
     [[node]]
     name = "server"
@@ -606,7 +607,8 @@ fn check_refuses_a_schedule_of_which_only_a_message_is_late() {
     let checked = sched("check", &file, &[]);
     assert_eq!(checked.status.code(), Some(1), "{}", stdout(&checked));
     assert!(stderr(&checked).contains("1 message is late"));
-    let late = "late: copy / message: it can take 4.228 ms, 1.228 ms more than its deadline of 3 ms";
+    let late = "late: copy / message: it can take 4.228 ms, \
+                1.228 ms more than its deadline of 3 ms";
     assert!(stdout(&checked).contains(late), "{}", stdout(&checked));
     assert_eq!(sched("assign", &file, &[]).status.code(), Some(1));
 }

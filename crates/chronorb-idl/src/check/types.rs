@@ -81,9 +81,9 @@ impl Checker<'_> {
         self.type_of(scope, spec, may_define, false)
     }
 
-    /// Resolves the type of a member. With `@external` the member is elsewhere in memory, so that its
-    /// type may be incomplete, if the member can also be absent: it is optional, or one of a union,
-    /// or of a union.
+    /// Resolves the type of a member. With `@external` the member is elsewhere in memory, so that
+    /// its type may be incomplete, if the member can also be absent: it is optional, or one of a
+    /// union, or of a union.
     pub(super) fn member_type(&mut self, scope: ScopeId, member: &MemberDef) -> Option<Type> {
         let is_external = has_annotation(&member.meta, "external");
         self.type_of(scope, &member.ty, true, is_external)

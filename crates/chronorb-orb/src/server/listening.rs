@@ -19,8 +19,8 @@ use crate::incident::Incident;
 pub struct ListeningEndpoints {
     /// The open endpoints of all lanes, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
-    /// Notes for the operator: hosts in references that other machines do not reach, open endpoints,
-    /// POAs at which any client on a network or any user of
+    /// Notes for the operator: hosts in references that other machines do not reach, open
+    /// endpoints, POAs at which any client on a network or any user of
     /// this machine chooses any priority, and a limit of open files that the ORB could not raise
     /// enough.
     pub warnings: Vec<String>,
@@ -92,8 +92,8 @@ impl fmt::Display for ListeningEndpoints {
     }
 }
 
-/// The reason why clients on other machines do not reach the host of a published address, unless the
-/// endpoint is at the loopback by its own words.
+/// The reason why clients on other machines do not reach the host of a published address, unless
+/// the endpoint is at the loopback by its own words.
 fn unreachable_host(published: &PublishedEndpoint) -> Option<String> {
     let (host, _) = published.way.address.as_host()?;
     let (bound, _) = published.endpoint.address.as_host()?;

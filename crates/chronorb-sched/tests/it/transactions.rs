@@ -95,8 +95,8 @@ fn a_least_time_is_no_jitter() {
     assert_eq!(ends(&exact), [7, 9]);
 }
 
-/// Fixed priorities with deferred preemption: Bril, Lukkien and Verhaegh 2009. Jobs of 6 in parts of
-/// 4 and 2 are delayed by each more urgent job that is released before the last part begins.
+/// Fixed priorities with deferred preemption: Bril, Lukkien and Verhaegh 2009. Jobs of 6 in parts
+/// of 4 and 2 are delayed by each more urgent job that is released before the last part begins.
 #[test]
 fn more_urgent_work_begins_between_two_parts() {
     let link = [Resource {
@@ -306,8 +306,8 @@ fn bad_transactions_are_errors() {
     );
 }
 
-/// Returns transactions over two processors and a link, some of them with branches. Messages are sent
-/// in parts.
+/// Returns transactions over two processors and a link, some of them with branches. Messages are
+/// sent in parts.
 pub(crate) fn transactions() -> impl Strategy<Value = Vec<Transaction>> {
     let step = (0..3_usize, 1..5_u64, 1..8_u32, any::<bool>());
     let period = select(vec![20_u64, 30, 40, 60, 80, 120]);

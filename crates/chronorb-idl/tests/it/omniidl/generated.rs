@@ -1,5 +1,5 @@
-//! Random files of the constructs that real files have and compilers treat differently. Ours accepts
-//! all of them, and omniidl is asked for its opinion.
+//! Random files of the constructs that real files have and compilers treat differently. Ours
+//! accepts all of them, and omniidl is asked for its opinion.
 
 use std::collections::BTreeSet;
 use std::fs;
