@@ -6,10 +6,10 @@ use chronorb_report::{check_writable, write_page};
 use chronorb_schedule::{Analysis, Assignment, Schedule};
 use clap::{Args, value_parser};
 
+use super::examples::Examples;
 use super::links::LinkVerdict;
 use super::progress::with_progress;
 use super::reason::{Late, LateMessage, Remedies};
-use super::simulate::Examples;
 use super::source::{SchedCommandError, analysis, assign, print, read};
 use super::{page, text};
 

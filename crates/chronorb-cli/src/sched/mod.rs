@@ -2,6 +2,7 @@
 
 mod assign;
 mod check;
+mod examples;
 mod explain;
 mod learn;
 mod links;

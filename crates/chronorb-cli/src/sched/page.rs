@@ -7,10 +7,11 @@ use chronorb_schedule::{
 };
 
 use super::check::Verdict;
+use super::examples::activities;
 use super::reason::late_text;
-use super::simulate::{activities, analysed, bound_word, resource_name, synchronous};
+use super::simulate::{analysed, resource_name, synchronous};
 use super::text::{BOUNDS, VerdictRow, factor, lanes, remedies, response};
-use super::words::{percent, work_name};
+use super::words::{bound_word, percent, work_name};
 
 /// Returns the page of an analysis.
 pub(super) fn of_verdict(

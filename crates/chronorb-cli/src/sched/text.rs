@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use super::check::Verdict;
 use super::reason::{LateMessage, late_text, rule_word, shortage_text};
-use super::simulate::bound_word;
-use super::words::{percent, step_name};
+use super::words::{bound_word, percent, step_name};
 
 /// Renders a verdict for people.
 pub(super) fn verdict(schedule: &Schedule, assignment: &Assignment, verdict: &Verdict) -> String {

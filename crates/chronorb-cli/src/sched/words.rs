@@ -1,7 +1,7 @@
 //! Names and numbers in the outputs of all commands.
 
-use chronorb_sched::BILLION;
-use chronorb_schedule::{ActivityOutcome, Assignment, Schedule, StepWork, Work};
+use chronorb_sched::{BILLION, Response};
+use chronorb_schedule::{ActivityOutcome, Assignment, Schedule, StepWork, Time, Work};
 
 /// Returns the name of each step, as it is shown.
 pub(super) fn step_name(
@@ -17,7 +17,9 @@ pub(super) fn step_name(
         StepWork::Reply { operation } => format!("reply of {}", name(operation)),
         StepWork::Message => "message".to_owned(),
     };
-    if transaction.works.len() == 1 || step == transaction.name {
+    if matches!(transaction.works[..], [StepWork::Message]) {
+        transaction.name.clone()
+    } else if transaction.works.len() == 1 || step == transaction.name {
         step
     } else {
         format!("{} / {step}", transaction.name)
@@ -44,4 +46,15 @@ pub(super) fn work_name(schedule: &Schedule, activity: &ActivityOutcome, work: W
 pub(super) fn percent(billionths: u128) -> String {
     let tenths = (billionths * 1_000).div_ceil(BILLION);
     format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+/// Returns the word for an analysed response beside a simulated one. It is exact if a job takes
+/// that long, and sufficient if it is perhaps too long. `None` without a bound.
+pub(super) fn bound_word(analysed: Response, simulated: Option<Time>) -> Option<&'static str> {
+    let analysed = analysed.time()?;
+    Some(match simulated {
+        Some(simulated) if simulated == analysed => "exact",
+        Some(simulated) if simulated > analysed => "exceeded",
+        _ => "sufficient",
+    })
 }

@@ -192,7 +192,11 @@ proptest! {
 
 #[test]
 fn names_and_versions_are_those_of_the_naming_service_and_of_numbers() {
-    for text in ["corbaname::host#a.", "corbaname::host#a./b", "corbaname::host#a/.."] {
+    for text in [
+        "corbaname::host#a.",
+        "corbaname::host#a./b",
+        "corbaname::host#a/..",
+    ] {
         assert_eq!(ObjectUrl::parse(text), Err(UrlError::Name), "{text}");
     }
     for text in ["corbaloc::+1.2@host/x", "corbaloc::1.+2@host/x"] {
