@@ -202,9 +202,10 @@ pub(crate) enum LabCommand {
     /// timed (x8). Three task sets have their response times analysed, simulated and measured (x9).
     /// The static scheduling service is timed (x10). An operation exceeds its budget under each
     /// policy for overruns (x11). Deadlines travel over two calls, with clocks 10 ms apart (x12).
-    /// One lane serves by arrival and by deadlines (x13). Ends with tables, the claims about the
-    /// figures with their verdicts, and a report with plots. Takes about three minutes, with
-    /// --short half of that.
+    /// One lane serves by arrival and by deadlines (x13). Six schedule files are analysed,
+    /// simulated, and run as they are assigned (x14). Ends with tables, the claims about the
+    /// figures with their verdicts, and a report with plots. Takes about five minutes, with --short
+    /// half of that.
     #[command(after_help = SCHEDULING_EXAMPLES)]
     Scheduling(SchedulingArguments),
 
@@ -593,7 +594,7 @@ pub(crate) struct SchedulingArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run these parts alone: x1, x3, x4, x5, x8, x9, x10, x11, x12, x13.
+    /// Run these parts alone: x1, x3, x4, x5, x8, x9, x10, x11, x12, x13, x14.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<SchedulingPart>,
 }

@@ -53,6 +53,7 @@ const PARTS: &[(&str, Main)] = &[
     (scheduling::QUEUES, scheduling::queues_main),
     (scheduling::OVERRUN_SERVER, scheduling::overrun_server_main),
     (scheduling::RELAY, scheduling::relay_main),
+    (scheduling::SCHEDULE_NODE, scheduling::schedule_node_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),
     (whitebox::PART, whitebox::part_main),

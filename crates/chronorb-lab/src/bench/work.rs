@@ -39,11 +39,7 @@ impl WorkServant for Worker {
     }
 
     fn compute(&self, _call: &Call<'_>, cpu_us: u32) -> Result<u64, SystemException> {
-        let work = micros(cpu_us).min(LONGEST);
-        let before = thread_time();
-        while thread_time().saturating_sub(before) < work {
-            cube(7, COMPUTING_STEPS);
-        }
+        compute(micros(cpu_us).min(LONGEST));
         Ok(Monotonic::now().as_nanos())
     }
 }
@@ -81,6 +77,14 @@ impl ClockServant for SinkWorker {
 
     fn settle(&self, _call: &Call<'_>) -> Result<(), SystemException> {
         Ok(())
+    }
+}
+
+/// Computes until this thread has taken so much processor time.
+pub(crate) fn compute(time: Duration) {
+    let before = thread_time();
+    while thread_time().saturating_sub(before) < time {
+        cube(7, COMPUTING_STEPS);
     }
 }
 

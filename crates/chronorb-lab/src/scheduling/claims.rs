@@ -4,6 +4,7 @@ use chronorb_report::stats::quantile;
 use chronorb_report::units;
 
 use super::bounds::BoundFigures;
+use super::files;
 use super::hops;
 use super::look_up::SchedulerLookUps;
 use super::one_lane;
@@ -56,6 +57,9 @@ pub(super) fn of(outcome: &SchedulingOutcome) -> Vec<Claim> {
     }
     if !outcome.one_lane.is_empty() {
         claims.extend(one_lane::claims(outcome));
+    }
+    if !outcome.files.is_empty() {
+        claims.extend(files::claims(outcome));
     }
     claims
 }
@@ -341,6 +345,7 @@ pub(super) mod tests {
             static_service: static_service(),
             hops: hops::tests::rows(),
             one_lane: one_lane::tests::rows(),
+            files: files::tests::rows(),
         }
     }
 
@@ -440,7 +445,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_holds_passes() {
-        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 22]);
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 31]);
     }
 
     #[test]
@@ -495,7 +500,11 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.real_time = false;
         let verdicts = verdicts(&outcome);
-        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18, 19, 20, 21] {
+        let files = 23..31;
+        for lanes in [2, 3, 4, 12, 14, 15, 16, 17, 18, 19, 20, 21]
+            .into_iter()
+            .chain(files)
+        {
             assert_eq!(verdicts[lanes], Verdict::NotMeasured);
         }
     }

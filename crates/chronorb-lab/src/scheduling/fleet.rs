@@ -279,23 +279,13 @@ impl LaneFleet {
 
     /// Runs jobs while the doctor measures the wake-ups of the processors.
     fn observe(&mut self, tasks: Vec<TaskJobs>, length: Duration) -> Result<LaneRun, LabError> {
-        let (before, begun) = (ProcessorTime::now(), Monotonic::now());
-        let probe = std::thread::Builder::new()
-            .name("lab-probe".to_owned())
-            .spawn(move || chronorb_doctor::measure(length + LEAD))
-            .map_err(LabError::work("starting the probe of latencies"))?;
-        let (real_time, tasks) = self.release(tasks, length)?;
-        let wake_ups = probe.join();
-        let wake_ups = wake_ups.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let wake_ups = wake_ups.map_err(LabError::work("measuring wake-ups"))?;
-        let stolen = before.stolen_percent(ProcessorTime::now()) / 100.0;
-        let processors = self.cpus.iter().count() as f64;
-        let stolen = Monotonic::now().since(begun).mul_f64(stolen * processors);
-        let late = wake_ups.cpus.iter().map(|cpu| cpu.late.max_us() * 1e3);
+        let cpus = self.cpus.clone();
+        let run = || self.release(tasks, length);
+        let ((real_time, tasks), disturbance) = with_disturbance(&cpus, length, run)?;
         Ok(LaneRun {
             real_time,
             tasks,
-            disturbance: late.sum::<f64>() as Time + nanos(stolen),
+            disturbance,
         })
     }
 
@@ -321,6 +311,30 @@ impl LaneFleet {
         self.relay.map_or(Ok(()), |relay| relay.stop(end))?;
         Ok(self.server.stop(end)?)
     }
+}
+
+/// Runs work of a length while the doctor measures the wake-ups of the processors. Returns its
+/// result and its disturbance: the time for which a thread of the highest priority was kept from
+/// its processor at most, and the time that the hypervisor took.
+pub(super) fn with_disturbance<T>(
+    cpus: &Cpus,
+    length: Duration,
+    work: impl FnOnce() -> Result<T, LabError>,
+) -> Result<(T, Time), LabError> {
+    let (before, begun) = (ProcessorTime::now(), Monotonic::now());
+    let probe = std::thread::Builder::new()
+        .name("lab-probe".to_owned())
+        .spawn(move || chronorb_doctor::measure(length + LEAD))
+        .map_err(LabError::work("starting the probe of latencies"))?;
+    let result = work()?;
+    let wake_ups = probe.join();
+    let wake_ups = wake_ups.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let wake_ups = wake_ups.map_err(LabError::work("measuring wake-ups"))?;
+    let stolen = before.stolen_percent(ProcessorTime::now()) / 100.0;
+    let processors = cpus.iter().count() as f64;
+    let stolen = Monotonic::now().since(begun).mul_f64(stolen * processors);
+    let late = wake_ups.cpus.iter().map(|cpu| cpu.late.max_us() * 1e3);
+    Ok((result, late.sum::<f64>() as Time + nanos(stolen)))
 }
 
 /// Describes a server with a lane for each priority, and an object for each task.

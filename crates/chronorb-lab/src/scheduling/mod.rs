@@ -6,7 +6,7 @@
 //! look-up and of the queues of lanes. It has an operation exceed its budget under each policy for
 //! overruns, and serves one lane by arrival and by deadlines. Deadlines travel over two calls, with
 //! clocks that are apart. It measures the scheduling service of TAO, distributable threads, and the
-//! static scheduling service.
+//! static scheduling service. Schedule files are analysed, simulated, and run by the ORB.
 //!
 //! A set on lanes has a server with one processor and a lane for each priority, and a client with
 //! a thread for each task. A job is a call that computes for a fixed processor time. Its response
@@ -15,6 +15,7 @@
 mod bounds;
 mod claims;
 mod client;
+mod files;
 mod fleet;
 mod hops;
 mod look_up;
@@ -40,6 +41,8 @@ use crate::watch::Watch;
 
 pub use bounds::{BoundFigures, BoundRow, FirstRelease, SetCosts};
 pub(crate) use client::{CLIENT, client_main};
+pub use files::FileRow;
+pub(crate) use files::{SCHEDULE_NODE, schedule_node_main};
 pub use hops::HopRow;
 pub(crate) use look_up::{LOOK_UPS, look_ups_main};
 pub use look_up::{SchedulerLookUps, TableLookUps};
@@ -83,7 +86,7 @@ impl Experiment for Scheduling {
         let (mut overload, mut look_ups, mut bounds) = (None, None, None);
         let mut queues = None;
         let (mut overruns, mut one_lane) = (Vec::new(), Vec::new());
-        let mut hops = Vec::new();
+        let (mut hops, mut files) = (Vec::new(), Vec::new());
         let (mut recomputed, mut segments, mut static_service) = (Vec::new(), None, Vec::new());
         let mut real_time = true;
         let (environment, ()) = observed(|| {
@@ -126,6 +129,9 @@ impl Experiment for Scheduling {
             if plan.has(SchedulingPart::OneLane) {
                 real_time &= one_lane::measure(plan, memory_locked, &watch, &mut one_lane)?;
             }
+            if plan.has(SchedulingPart::Files) {
+                real_time &= files::measure(plan, memory_locked, &watch, &mut files)?;
+            }
             Ok(())
         })?;
         Ok(SchedulingOutcome {
@@ -144,6 +150,7 @@ impl Experiment for Scheduling {
             static_service,
             hops,
             one_lane,
+            files,
         })
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::bounds::{BoundFigures, BoundRow};
+use super::files::FileRow;
 use super::hops::HopRow;
 use super::look_up::SchedulerLookUps;
 use super::one_lane::OneLaneRow;
@@ -60,6 +61,9 @@ pub struct SchedulingOutcome {
     /// The frames on one lane; none if they were not run.
     #[serde(skip)]
     pub one_lane: Vec<OneLaneRow>,
+    /// The operations of schedule files; none if they were not run.
+    #[serde(skip)]
+    pub files: Vec<FileRow>,
 }
 
 impl SchedulingOutcome {
@@ -125,6 +129,7 @@ impl SchedulingOutcome {
         add(SchedulingPart::Overrun, "task", plain_data(&self.overruns));
         add(SchedulingPart::Hops, "frame", plain_data(&self.hops));
         add(SchedulingPart::OneLane, "frame", plain_data(&self.one_lane));
+        add(SchedulingPart::Files, "operation", plain_data(&self.files));
         rows
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use super::fleet::{CALIBRATION_PERIOD, LEAD};
 use super::hops;
 use super::one_lane;
@@ -44,11 +45,14 @@ pub enum SchedulingPart {
     /// One lane in the order of arrival and in that of deadlines.
     #[serde(rename = "x13")]
     OneLane,
+    /// Schedule files: analysed, simulated, and run as assigned.
+    #[serde(rename = "x14")]
+    Files,
 }
 
 impl SchedulingPart {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Overload,
         Self::LookUp,
         Self::Queue,
@@ -59,6 +63,7 @@ impl SchedulingPart {
         Self::Overrun,
         Self::Hops,
         Self::OneLane,
+        Self::Files,
     ];
 }
 
@@ -72,7 +77,7 @@ pub struct SchedulingPlan {
     pub parts: Vec<SchedulingPart>,
     /// The frames in which each set of priorities is run under overload.
     pub frames: u32,
-    /// The runs of each analysed set, by either way of release.
+    /// The runs of each analysed set, by either way of release, and of each schedule file.
     pub rounds: u32,
     /// The length of one of these runs.
     pub run: Duration,
@@ -164,7 +169,9 @@ impl SchedulingPlan {
         let overruns = (AROUND + (overrun::FRAME * 2 + LEAD) * self.overruns) * 3;
         let one_lane = (calibration + (one_lane::FRAME * 2 + LEAD) * self.one_lane) * 4;
         let hops = (calibration + (one_lane::FRAME * 2 + LEAD) * self.one_lane) * hops::COUNT;
+        let files = (calibration + AROUND + (self.run + LEAD) * self.rounds) * files::count();
         let parts = [
+            (SchedulingPart::Files, files),
             (SchedulingPart::Hops, hops),
             (SchedulingPart::OneLane, one_lane),
             (SchedulingPart::Overload, overload),

@@ -9,7 +9,7 @@ use super::one_lane;
 use super::outcome::SchedulingOutcome;
 use super::overload::{DispatchOrder, FRAME, FigureSource, LoadRow, OverloadFigures, OverloadRow};
 use super::overrun::{OverrunRow, policies};
-use super::{Scheduling, claims, hops, queue, tables};
+use super::{Scheduling, claims, files, hops, queue, tables};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, capitalised, end, largest, rights};
@@ -27,6 +27,7 @@ impl Findings for SchedulingOutcome {
             (!self.overruns.is_empty()).then(|| overrun_finding(&self.overruns)),
             (!self.hops.is_empty()).then(|| hops::finding(&self.hops)),
             (!self.one_lane.is_empty()).then(|| one_lane::finding(&self.one_lane)),
+            (!self.files.is_empty()).then(|| files::finding(&self.files)),
         ];
         let first = parts.into_iter().flatten().next();
         first.map_or_else(
@@ -113,6 +114,11 @@ impl Findings for SchedulingOutcome {
             let rows = &self.one_lane;
             let finding = capitalised(&one_lane::finding(rows));
             document = document.part(finding, [one_lane::chart(rows)], [one_lane::table(rows)]);
+        }
+        if !self.files.is_empty() {
+            let rows = &self.files;
+            let finding = capitalised(&files::finding(rows));
+            document = document.part(finding, [files::chart(rows)], files::tables(rows));
         }
         end(
             document,
@@ -532,6 +538,9 @@ fn notes(outcome: &SchedulingOutcome) -> Vec<String> {
     }
     if !outcome.one_lane.is_empty() {
         notes.push(one_lane::NOTE.to_owned());
+    }
+    if !outcome.files.is_empty() {
+        notes.extend(files::notes(&outcome.files));
     }
     notes.push(rights::memory("client and server", outcome.memory_locked));
     notes

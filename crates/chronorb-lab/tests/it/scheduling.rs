@@ -1,7 +1,7 @@
 //! The experiment `scheduling`, run for real with next to nothing.
 
 use chronorb_lab::scheduling::{
-    DispatchOrder, FigureSource, FirstRelease, Scheduling, SchedulingPart, SchedulingPlan,
+    DispatchOrder, FigureSource, FileRow, FirstRelease, Scheduling, SchedulingPart, SchedulingPlan,
 };
 use chronorb_lab::{Experiment, Findings, Verdict};
 
@@ -58,9 +58,10 @@ fn every_part_is_simulated_and_run_on_lanes() {
     assert!(!outcome.static_service.is_empty());
     assert_eq!(outcome.hops.len(), 6);
     assert!(!outcome.one_lane.is_empty());
+    check_files(&outcome.files);
 
     let claims = outcome.claims();
-    assert_eq!(claims.len(), 5 + 1 + 1 + 1 + 3 + 2 + 1 + 3 + 3 + 2);
+    assert_eq!(claims.len(), 5 + 1 + 1 + 1 + 3 + 2 + 1 + 3 + 3 + 2 + 9);
     for simulated in [0, 1] {
         assert_eq!(claims[simulated].verdict(), Verdict::Pass);
     }
@@ -69,12 +70,53 @@ fn every_part_is_simulated_and_run_on_lanes() {
     let page = outcome.html();
     assert_eq!(
         page.matches("<svg").count(),
-        3 + 3 + 1 + 1 + 1 + 2 * usize::from(!look_ups.tables.is_empty())
+        3 + 3 + 1 + 1 + 1 + 1 + 2 * usize::from(!look_ups.tables.is_empty())
     );
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "scheduling");
     for row in figures["rows"].as_array().expect("it is a list") {
         assert!(row["part"].is_string() && row["kind"].is_string(), "{row}");
+    }
+}
+
+/// Checks the watched operations of schedule files: the analysed and simulated responses in
+/// microseconds, and that the ORB has executed jobs.
+fn check_files(rows: &[FileRow]) {
+    let watched: Vec<_> = rows.iter().filter(|row| row.watched).collect();
+    let known = watched.iter().map(|row| {
+        let analysed = row.analysed_ns.map(|time| time / 1_000);
+        (row.file.as_str(), analysed)
+    });
+    let known: Vec<_> = known.collect();
+    assert_eq!(
+        known,
+        [
+            ("one-way-call", Some(15_000)),
+            ("waiting-threads, 1 thread", None),
+            ("waiting-threads, 2 threads", None),
+            ("waiting-threads, 3 threads", None),
+            ("waiting-threads", Some(5_000)),
+            ("one-thread", Some(55_000)),
+            ("one-thread, 2 threads", Some(3_000)),
+            ("nested-call", Some(13_300)),
+            ("inherited-priority", Some(7_000)),
+            ("activity-threads, 1 thread", None),
+            ("activity-threads", Some(23_000)),
+        ]
+    );
+    assert_eq!(rows.len(), 2 + 4 * 7 + 2 * 5 + 3 + 3 + 2 * 3);
+    for row in rows {
+        assert!(row.jobs > 0 && row.measured_ns > 0, "{row:?}");
+        assert!(row.missed <= row.jobs, "{row:?}");
+        for (analysed, simulated) in [
+            (row.analysed_ns, row.simulated_ns),
+            (
+                row.analysed_with_overhead_ns,
+                row.simulated_with_overhead_ns,
+            ),
+        ] {
+            assert!(analysed.is_none_or(|it| simulated <= it), "{row:?}");
+        }
     }
 }
 
@@ -87,7 +129,7 @@ fn one_part_is_run_alone() {
     assert_eq!("x9".parse(), Ok(SchedulingPart::Responses));
     let error = "x2".parse::<SchedulingPart>().expect_err("there is none");
     assert!(
-        error.contains("x1, x3, x4, x5, x8, x9, x10, x11, x12, x13"),
+        error.contains("x1, x3, x4, x5, x8, x9, x10, x11, x12, x13, x14"),
         "{error}"
     );
 }
