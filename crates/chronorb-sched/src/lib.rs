@@ -88,8 +88,8 @@ pub use sim::{
     Discipline, JobCounts, JobPreemption, LateJobs, Simulation, SimulationResult, Slice, simulate,
 };
 pub use system::{StepSection, StepSlice, SystemResult, SystemSimulation, simulate_transactions};
-pub use task::{BILLION, Load, Task, Time, share};
-pub use transaction::{Parts, Resource, Step, Transaction};
+pub use task::{BILLION, Load, Parts, Task, Time, share};
+pub use transaction::{Resource, Step, Transaction};
 pub use utilisation::{
     compare_to_processor, liu_layland_bound, passes_harmonic_bound, passes_hyperbolic_bound,
     passes_liu_layland_bound, utilisation,

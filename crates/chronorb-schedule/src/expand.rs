@@ -11,8 +11,9 @@ use crate::error::ScheduleError;
 use crate::frames::{Frame, ThreadPools};
 use crate::pieces::Pieces;
 use crate::schedule::{Call, DeclaredStep, LaneOrder, MessageLength, Schedule};
-use crate::shared_locks::LockRequest;
-use crate::task_sets::{NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets};
+use crate::task_sets::{
+    LockRequest, NamedTransaction, ResourceKind, SharedResource, StepWork, TaskSets,
+};
 
 impl Schedule {
     /// Returns the task sets of the schedule with a priority for each operation, and then for each

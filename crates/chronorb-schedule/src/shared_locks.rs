@@ -32,7 +32,7 @@ use chronorb_sched::{AnalysisError, Load, Response, Time};
 
 use crate::frames::Frame;
 use crate::schedule::Schedule;
-use crate::task_sets::{NamedTransaction, StepWork, TaskSets};
+use crate::task_sets::{LockRequest, NamedTransaction, StepWork, TaskSets};
 
 /// The terms of all sums of an analysis, at most.
 pub(crate) const MOST_TERMS: u64 = 1 << 28;
@@ -53,21 +53,6 @@ impl Schedule {
         }
         shared
     }
-}
-
-/// A request of a frame for a lock of several processors.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct LockRequest {
-    frame: usize,
-    /// The branch of the frame.
-    branch: usize,
-    transaction: usize,
-    lock: usize,
-    processor: usize,
-    priority: u32,
-    length: Time,
-    /// The steps in which it can be, in their order.
-    steps: Vec<usize>,
 }
 
 impl LockRequest {

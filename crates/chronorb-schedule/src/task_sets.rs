@@ -6,7 +6,6 @@ use chronorb_sched::{Resource, Step, StepSection, Task, Time, Transaction};
 
 use crate::frames::{Frame, ThreadPools};
 use crate::schedule::Schedule;
-use crate::shared_locks::LockRequest;
 
 /// The resources and transactions of a schedule.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,6 +18,21 @@ pub struct TaskSets {
     pub(crate) frames: Vec<Frame>,
     pub(crate) pools: ThreadPools,
     pub(crate) requests: Vec<LockRequest>,
+}
+
+/// A request of a frame for a lock of several processors.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct LockRequest {
+    pub(crate) frame: usize,
+    /// The branch of the frame.
+    pub(crate) branch: usize,
+    pub(crate) transaction: usize,
+    pub(crate) lock: usize,
+    pub(crate) processor: usize,
+    pub(crate) priority: u32,
+    pub(crate) length: Time,
+    /// The steps in which it can be, in their order.
+    pub(crate) steps: Vec<usize>,
 }
 
 /// A processor or a link.

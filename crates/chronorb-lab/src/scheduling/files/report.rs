@@ -215,9 +215,9 @@ pub(in crate::scheduling) fn notes(rows: &[FileRow]) -> Vec<String> {
     vec![
         NOTE.to_owned(),
         format!(
-            "The costs of calls are the p99 of jobs that only call, all activities at once, divided \
-             by the pieces of the job. They are the overhead of each piece in the second analysis \
-             and simulation.{}",
+            "The costs of calls are the p99 of jobs that only call, all activities at once, \
+             divided by the pieces of the job. They are the overhead of each piece in the second \
+             analysis and simulation.{}",
             overheads.collect::<String>()
         ),
     ]
