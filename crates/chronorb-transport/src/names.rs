@@ -37,7 +37,10 @@ pub fn look_up_aside() {
     let _ = ASIDE.set(addresses_of);
 }
 
-static ASIDE: OnceLock<fn(&str, Deadline) -> io::Result<Vec<SocketAddr>>> = OnceLock::new();
+static ASIDE: OnceLock<LookUpBefore> = OnceLock::new();
+
+/// A function that looks a name up before a deadline.
+type LookUpBefore = fn(&str, Deadline) -> io::Result<Vec<SocketAddr>>;
 
 /// The addresses of a peer's host, at no port, the preferred one first.
 ///

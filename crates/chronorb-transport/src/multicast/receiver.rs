@@ -67,6 +67,7 @@ impl Receiver {
     }
 
     /// Receives one datagram; how many octets of a message that gave.
+    #[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
     fn step(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, Errno> {
         let mut intake = self.intake.lock();
         let Intake {
