@@ -36,15 +36,18 @@
 //! none was found, makes that of each step unbounded which depends on it.
 
 mod admission;
+mod demand;
 mod path;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use self::demand::Demand;
 use crate::error::{AnalysisError, StepGrant, Steps};
 use crate::ordered::OrderedLevel;
-use crate::rta::{Preemption, Response, response_up_to};
+use crate::rta::{BusyPeriod, Preemption, Response, Starts, response_up_to};
 use crate::task::{Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
 
@@ -226,6 +229,8 @@ struct Analysis<'a> {
     fresh: Option<Changes>,
     /// The steps that the caller grants.
     granted: StepGrant,
+    /// The work of resources with many steps.
+    demand: Demand,
 }
 
 /// The responses of a round that transactions of one step share, by their resource, priority and
@@ -261,6 +266,8 @@ struct StepState {
     family: (usize, usize),
     /// The times at which the searches of the last round ended, by the kind of path.
     ends: Cell<[Time; 3]>,
+    /// Those of the search that has no path.
+    starts: Cell<Starts>,
 }
 
 impl StepState {
@@ -294,6 +301,7 @@ impl<'a> Analysis<'a> {
             rounds: 0,
             fresh: None,
             granted: StepGrant::ALL,
+            demand: Demand::default(),
             resources,
             transactions,
         };
@@ -344,6 +352,7 @@ impl<'a> Analysis<'a> {
                 changed: true,
                 family: (0, 0),
                 ends: Cell::default(),
+                starts: Cell::default(),
             });
             self.has_suspended[step.resource] |= step.suspends;
             self.tasks[step.resource].push(task);
@@ -403,11 +412,13 @@ impl<'a> Analysis<'a> {
         budget: &mut Steps,
     ) -> Result<Option<(usize, usize)>, AnalysisError> {
         self.fresh = None;
+        self.index(steps);
         loop {
             let mut late = None;
             let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(steps.len());
             budget.visit(steps.len())?;
+            budget.visit(self.update_demand())?;
             for it in steps {
                 let deadline = self.deadline_of(*it);
                 let response = if self.is_stale(*it) {
@@ -437,9 +448,11 @@ impl<'a> Analysis<'a> {
         let mut budget = Steps::of(self.step_count(), self.granted);
         let all: Vec<_> = self.steps().collect();
         self.fresh = None;
+        self.index(&all);
         loop {
             let mut levels = LevelResponses::new();
             let mut responses = Vec::with_capacity(all.len());
+            self.update_demand();
             for it in all.iter().copied() {
                 let transaction = &self.transactions[it.0];
                 let longest = self.deadline_of(it).max(transaction.period);
@@ -465,6 +478,17 @@ impl<'a> Analysis<'a> {
                 return;
             }
         }
+    }
+
+    /// Prepares the sums of the rounds of some steps.
+    fn index(&mut self, steps: &[(usize, usize)]) {
+        let resource = |it: &(usize, usize)| self.states[it.0][it.1].position.0;
+        self.demand = Demand::new(steps.iter().map(resource), &self.tasks);
+    }
+
+    /// Prepares the sums of a round. Returns the number of their terms.
+    fn update_demand(&mut self) -> usize {
+        self.demand.update(&self.tasks, &self.owners, &self.states)
     }
 
     /// Makes each step unbounded whose response changed in the last round, or depends on one that
@@ -552,22 +576,11 @@ impl<'a> Analysis<'a> {
         budget: &mut Steps,
     ) -> Result<Response, AnalysisError> {
         let state = &self.states[transaction][step];
-        let (resource, number) = state.position;
-        let tasks = &self.tasks[resource];
-        let is_unbounded = |(task, owner): (&Task, &(usize, usize))| {
-            let other = &self.states[owner.0][owner.1];
-            let delays = task.priority >= tasks[number].priority;
-            delays && other.delay == Response::Unbounded
-        };
-        if tasks.iter().zip(&self.owners[resource]).any(is_unbounded) {
-            return Ok(Response::Unbounded);
-        }
-        let preemption = self.resources[resource].preemption;
         let limit = limit.saturating_sub(state.offset);
         let Some(tasks) = self.deferred(state) else {
             return Ok(Response::Unbounded);
         };
-        let plain = response_up_to(&tasks, number, preemption, limit, budget)?;
+        let plain = self.plain_response(state, &tasks, limit, budget)?;
         let Response::Bounded(mut time) = plain else {
             return Ok(Response::Unbounded);
         };
@@ -612,6 +625,46 @@ impl<'a> Analysis<'a> {
         Some(tasks)
     }
 
+    /// Computes the response of a step without its offset, as if it were independent.
+    fn plain_response(
+        &self,
+        state: &StepState,
+        tasks: &[Task],
+        limit: Time,
+        budget: &mut Steps,
+    ) -> Result<Response, AnalysisError> {
+        let (resource, number) = state.position;
+        let own = &tasks[number];
+        let preemption = self.resources[resource].preemption;
+        let levels = self
+            .demand
+            .levels(resource)
+            .filter(|_| !self.has_suspended[resource]);
+        if let Some(levels) = levels.filter(|it| it.has_releases(own.priority)) {
+            match levels.share(own.priority) {
+                Some(Ordering::Greater) => return Ok(Response::Unbounded),
+                Some(Ordering::Less) => {
+                    let above = levels.released(own.priority, vec![own.load()]);
+                    let blocking = self.blocking(state);
+                    let mut starts = state.starts.get();
+                    let mut jobs = BusyPeriod::new(own, blocking, &above, preemption);
+                    let response = jobs.worst(None, limit, &mut starts, budget);
+                    state.starts.set(starts);
+                    return response;
+                }
+                _ => {}
+            }
+        }
+        let is_unbounded = |(task, owner): (&Task, &(usize, usize))| {
+            let other = &self.states[owner.0][owner.1];
+            task.priority >= own.priority && other.delay == Response::Unbounded
+        };
+        if tasks.iter().zip(&self.owners[resource]).any(is_unbounded) {
+            return Ok(Response::Unbounded);
+        }
+        response_up_to(tasks, number, preemption, limit, budget)
+    }
+
     /// Returns the response of a step without its offset in a level that is served in an order.
     fn in_order(
         &self,
@@ -620,7 +673,9 @@ impl<'a> Analysis<'a> {
         budget: &mut Steps,
     ) -> Result<Option<Time>, AnalysisError> {
         let (resource, number) = state.position;
-        if self.resources[resource].preemption == Preemption::NonPreemptive {
+        let (transaction, step) = self.owners[resource][number];
+        let has_order = self.transactions[transaction].steps[step].order.is_some();
+        if !has_order || self.resources[resource].preemption == Preemption::NonPreemptive {
             return Ok(None);
         }
         let priority = tasks[number].priority;

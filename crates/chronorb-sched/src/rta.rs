@@ -155,78 +155,144 @@ pub(crate) fn worst(
     limit: Time,
     steps: &mut Steps,
 ) -> Result<Response, AnalysisError> {
-    let last = own.last_part();
-    let own = own.load();
-    let all = || above.iter().copied().chain([own]);
-    let share = compare_within(all(), steps)?;
-    if share == Ordering::Greater {
-        return Ok(Response::Unbounded);
-    }
-    let mut jobs = BusyPeriod {
-        own,
-        last,
-        blocking,
-        above,
-        preemption,
-        start: 0,
-    };
-    let mut longest = jobs.response(0, steps)?;
-    if longest > limit {
-        return Ok(Response::Bounded(longest));
-    }
-    let (count, bound) = if share == Ordering::Equal {
-        // The busy period may have no end, but repeats itself with the hyperperiod.
-        let periods = hyperperiod(all().map(|load| load.period));
-        (periods.unwrap_or(Time::MAX) / own.period, None)
-    } else {
-        let mut loads = above.to_vec();
-        loads.push(own);
-        let first = blocking.checked_add(own.cost);
-        let first = first.ok_or(AnalysisError::TooLarge)?;
-        let end = fixed_point(blocking, first, &loads, steps, Load::work_within)?;
-        let busy = end.saturating_add(own.jitter);
-        (busy.div_ceil(own.period), Some(busy))
-    };
-    if !steps.has(count, above.len())
-        && let Some(bound) = bound.filter(|bound| *bound <= limit && *bound < Time::MAX)
-    {
-        return Ok(Response::Bounded(bound));
-    }
-    for job in 1..count {
-        longest = longest.max(jobs.response(job, steps)?);
-        if longest > limit {
-            break;
+    let all = || above.iter().copied().chain([own.load()]);
+    let count = match compare_within(all(), steps)? {
+        Ordering::Greater => return Ok(Response::Unbounded),
+        Ordering::Equal => {
+            // The busy period may have no end, but repeats itself with the hyperperiod.
+            let periods = hyperperiod(all().map(|load| load.period));
+            Some(periods.unwrap_or(Time::MAX) / own.period)
         }
+        Ordering::Less => None,
+    };
+    let mut jobs = BusyPeriod::new(own, blocking, above, preemption);
+    jobs.worst(count, limit, &mut Starts::default(), steps)
+}
+
+/// The work of loads on one resource.
+pub(crate) trait Work {
+    /// Returns the steps that a sum for a time takes.
+    fn terms(&self, time: Time) -> usize;
+
+    /// Adds the maximum work that is released within a half-open interval of this length; `None`
+    /// if the sum exceeds 64 bits.
+    fn within(&self, base: Time, time: Time) -> Option<Time>;
+
+    /// Adds the maximum work that is released within a closed interval of this length; `None` if
+    /// the sum exceeds 64 bits.
+    fn through(&self, base: Time, time: Time) -> Option<Time>;
+}
+
+impl Work for [Load] {
+    fn terms(&self, _: Time) -> usize {
+        self.len()
     }
-    Ok(Response::Bounded(longest))
+
+    fn within(&self, base: Time, time: Time) -> Option<Time> {
+        let mut each = self.iter();
+        each.try_fold(base, |sum, load| sum.checked_add(load.work_within(time)))
+    }
+
+    fn through(&self, base: Time, time: Time) -> Option<Time> {
+        let mut each = self.iter();
+        each.try_fold(base, |sum, load| sum.checked_add(load.work_through(time)))
+    }
+}
+
+/// The times at which the searches of a busy period can start: the ends of those for less work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Starts {
+    first_job: Time,
+    busy_period: Time,
 }
 
 /// The jobs of a task in a busy period.
-struct BusyPeriod<'l> {
+pub(crate) struct BusyPeriod<'l, W: ?Sized> {
     own: Load,
     /// The end of a job that nothing delays, without preemption.
     last: Time,
     blocking: Time,
-    above: &'l [Load],
+    above: &'l W,
     preemption: Preemption,
     /// The start of the search for the end of the next job.
     start: Time,
 }
 
-impl BusyPeriod<'_> {
+impl<'l, W: Work + ?Sized> BusyPeriod<'l, W> {
+    pub(crate) fn new(own: &Task, blocking: Time, above: &'l W, preemption: Preemption) -> Self {
+        Self {
+            own: own.load(),
+            last: own.last_part(),
+            blocking,
+            above,
+            preemption,
+            start: 0,
+        }
+    }
+
+    /// Computes the response as [`worst`] does. The loads together need less than the whole
+    /// resource, or `count` is the number of jobs that represent all of them.
+    pub(crate) fn worst(
+        &mut self,
+        count: Option<u64>,
+        limit: Time,
+        starts: &mut Starts,
+        steps: &mut Steps,
+    ) -> Result<Response, AnalysisError> {
+        let Self {
+            own,
+            blocking,
+            above,
+            ..
+        } = *self;
+        self.start = starts.first_job;
+        let mut longest = self.response(0, steps)?;
+        starts.first_job = self.start;
+        if longest > limit {
+            return Ok(Response::Bounded(longest));
+        }
+        let (count, bound) = if let Some(count) = count {
+            (count, None)
+        } else {
+            let first = blocking.checked_add(own.cost);
+            let first = first.ok_or(AnalysisError::TooLarge)?;
+            let from = first.max(starts.busy_period);
+            let terms = |time| above.terms(time) + 1;
+            let end = fixed_point(from, steps, terms, |time| {
+                above.within(blocking.checked_add(own.work_within(time))?, time)
+            })?;
+            starts.busy_period = end;
+            let busy = end.saturating_add(own.jitter);
+            (busy.div_ceil(own.period), Some(busy))
+        };
+        if !steps.has(count, above.terms(self.start))
+            && let Some(bound) = bound.filter(|bound| *bound <= limit && *bound < Time::MAX)
+        {
+            return Ok(Response::Bounded(bound));
+        }
+        for job in 1..count {
+            longest = longest.max(self.response(job, steps)?);
+            if longest > limit {
+                break;
+            }
+        }
+        Ok(Response::Bounded(longest))
+    }
+
     /// Returns the response of the next job, from its arrival.
     fn response(&mut self, job: u64, steps: &mut Steps) -> Result<Time, AnalysisError> {
-        let own = self.own;
+        let (own, above) = (self.own, self.above);
         let before = job
             .checked_mul(own.cost)
             .and_then(|it| it.checked_add(self.blocking));
         let before = before.ok_or(AnalysisError::TooLarge)?;
+        let terms = |time| above.terms(time);
         let end = match self.preemption {
             Preemption::Preemptive => {
                 let work = before.checked_add(own.cost);
                 let work = work.ok_or(AnalysisError::TooLarge)?;
                 let from = work.max(self.start);
-                let end = fixed_point(work, from, self.above, steps, Load::work_within)?;
+                let end = fixed_point(from, steps, terms, |time| above.within(work, time))?;
                 self.start = end;
                 Some(end)
             }
@@ -234,7 +300,8 @@ impl BusyPeriod<'_> {
                 let before = before.checked_add(own.cost - self.last);
                 let before = before.ok_or(AnalysisError::TooLarge)?;
                 let from = before.max(self.start);
-                self.start = fixed_point(before, from, self.above, steps, Load::work_through)?;
+                let sum = |time| above.through(before, time);
+                self.start = fixed_point(from, steps, terms, sum)?;
                 self.start.checked_add(self.last)
             }
         };
@@ -259,24 +326,23 @@ pub(crate) fn busy_period(
         Ordering::Equal | Ordering::Less => {}
     }
     let first = blocking.max(1);
-    let end = fixed_point(blocking, first, loads, steps, Load::work_within)?;
+    let terms = |_| loads.len();
+    let end = fixed_point(first, steps, terms, |time| loads.within(blocking, time))?;
     Ok(Response::Bounded(end))
 }
 
-/// Returns the least `time` from `from` on that equals `base` and the work of `loads` in `time`.
-/// `from` must not be greater than the least solution.
+/// Returns the least `time` from `from` on that equals the work in `time`. `from` must not be
+/// greater than the least solution.
 fn fixed_point(
-    base: Time,
     from: Time,
-    loads: &[Load],
     steps: &mut Steps,
-    work: impl Fn(&Load, Time) -> Time,
+    terms: impl Fn(Time) -> usize,
+    work: impl Fn(Time) -> Option<Time>,
 ) -> Result<Time, AnalysisError> {
     let mut time = from;
     loop {
-        steps.take(loads.len())?;
-        let sum = (loads.iter()).try_fold(base, |sum, load| sum.checked_add(work(load, time)));
-        let longer = sum.filter(|sum| *sum < Time::MAX);
+        steps.take(terms(time))?;
+        let longer = work(time).filter(|sum| *sum < Time::MAX);
         let longer = longer.ok_or(AnalysisError::TooLarge)?;
         if longer <= time {
             return Ok(time);

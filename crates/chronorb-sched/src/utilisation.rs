@@ -64,20 +64,20 @@ pub(crate) fn fitting_prefix(loads: impl Iterator<Item = Load> + Clone) -> usize
 
 /// The bounds of a utilisation, in units of 2⁻⁶⁴.
 #[derive(Default)]
-struct Bounds {
+pub(crate) struct Bounds {
     least: u128,
     most: u128,
 }
 
 impl Bounds {
-    fn add(&mut self, load: Load) {
+    pub(crate) fn add(&mut self, load: Load) {
         let (cost, period) = (u128::from(load.cost) << 64, u128::from(load.period.max(1)));
         self.least = self.least.saturating_add(cost / period);
         self.most = self.most.saturating_add(cost.div_ceil(period));
     }
 
     /// Compares with a processor; `None` if the bounds do not decide.
-    fn compare(&self) -> Option<Ordering> {
+    pub(crate) fn compare(&self) -> Option<Ordering> {
         const ONE: u128 = 1 << 64;
         if self.most < ONE {
             return Some(Ordering::Less);

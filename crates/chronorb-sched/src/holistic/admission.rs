@@ -494,6 +494,7 @@ impl Analysis<'_> {
             let (resource, task) = state.position;
             (state.delay, state.response) = (saved.delay, saved.response);
             state.ends.take();
+            state.starts.take();
             self.tasks[resource][task].jitter = saved.jitter;
         }
     }
@@ -538,6 +539,7 @@ impl Analysis<'_> {
             state.delay = after_wait(jitter, state.wait);
             state.response = Response::Bounded(0);
             state.ends.take();
+            state.starts.take();
             self.tasks[resource][task].jitter = jitter.saturating_add(state.wait);
         }
         if !matches!(self.run_steps(&affected, LateRound::Ended), Ok(None)) {

@@ -16,9 +16,10 @@
 //! shorter bounds where the same work delays several steps, as with calls within one processor
 //! (González Harbour, Klein and Lehoczky 1994 look at such a chain as one job, too).
 
+use super::demand::{LevelWork, pending_load};
 use super::{Analysis, StepState};
 use crate::error::{AnalysisError, Steps};
-use crate::rta::Preemption;
+use crate::rta::{Preemption, Work};
 use crate::task::{Load, Task, Time};
 
 /// The steps of a path that is looked at, at most.
@@ -105,9 +106,10 @@ impl Analysis<'_> {
             }
         }
         for (resource, least) in resources {
-            if !self.add_delays((transaction, last), (resource, least), &mut others) {
+            let Some(delays) = self.delays((transaction, last), (resource, least)) else {
                 return Ok(limit);
-            }
+            };
+            others.push((delays, self.resources[resource].preemption));
         }
         // What is not preempted any more is not delayed.
         let (resource, number) = last.position;
@@ -128,72 +130,106 @@ impl Analysis<'_> {
     }
 
     /// Returns the blocking of a step, also by less urgent work that is not preempted.
-    fn blocking(&self, state: &StepState) -> Time {
+    pub(super) fn blocking(&self, state: &StepState) -> Time {
         let (resource, number) = state.position;
         let tasks = &self.tasks[resource];
         let own = &tasks[number];
         match self.resources[resource].preemption {
             Preemption::Preemptive => own.blocking,
             Preemption::NonPreemptive => {
+                if let Some(levels) = self.demand.levels(resource) {
+                    return levels.longest_below(own.priority).max(own.blocking);
+                }
                 let below = tasks.iter().filter(|it| it.priority < own.priority);
                 below.map(Task::longest_part).fold(own.blocking, Time::max)
             }
         }
     }
 
-    /// Adds the work on a resource of at least a priority, but of the relatives of a step. Returns
-    /// whether all of it has a bound.
-    fn add_delays(
+    /// Returns the work on a resource of at least a priority, but of the relatives of a step. `None`
+    /// if some of it has no bound.
+    fn delays(
         &self,
         (transaction, state): (usize, &StepState),
         (resource, least): (usize, u32),
-        delays: &mut Vec<(Load, Preemption)>,
-    ) -> bool {
-        let preemption = self.resources[resource].preemption;
-        let all = self.tasks[resource].iter().zip(&self.owners[resource]);
+    ) -> Option<Delays<'_>> {
+        let tasks = &self.tasks[resource];
+        let levels = self.demand.levels(resource);
+        if let Some(levels) = levels.filter(|it| it.has_responses(least)) {
+            let relatives = self.states[transaction].iter().filter(|it| {
+                let (its_resource, number) = it.position;
+                let is_above = its_resource == resource && tasks[number].priority >= least;
+                is_above && state.is_related(it)
+            });
+            let relatives = relatives.map(|it| pending_load(&tasks[it.position.1], it));
+            return Some(Delays::OfLevels(levels.pending(least, relatives.collect())));
+        }
+        let all = tasks.iter().zip(&self.owners[resource]);
+        let mut loads = Vec::new();
         for (task, owner) in all.filter(|(task, _)| task.priority >= least) {
             let other = &self.states[owner.0][owner.1];
             if owner.0 == transaction && state.is_related(other) {
                 continue;
             }
-            let Some(response) = other.response.time() else {
-                return false;
-            };
-            let released = task.jitter.saturating_add(other.offset);
-            let load = Load {
-                jitter: response.max(released) - other.offset,
-                ..task.load()
-            };
-            delays.push((load, preemption));
+            other.response.time()?;
+            loads.push(pending_load(task, other));
         }
-        true
+        Some(Delays::Loads(loads))
     }
 }
 
-/// Returns the least time that is `base` and the work of the loads in it, or `limit` if it is
-/// above. It is at least `from`, which is set to where a search for more work can begin.
+/// The work that delays a path on a resource.
+enum Delays<'a> {
+    Loads(Vec<Load>),
+    OfLevels(LevelWork<'a>),
+}
+
+impl Work for Delays<'_> {
+    fn terms(&self, time: Time) -> usize {
+        match self {
+            Self::Loads(loads) => loads.as_slice().terms(time),
+            Self::OfLevels(levels) => levels.terms(time),
+        }
+    }
+
+    fn within(&self, base: Time, time: Time) -> Option<Time> {
+        match self {
+            Self::Loads(loads) => loads.as_slice().within(base, time),
+            Self::OfLevels(levels) => levels.within(base, time),
+        }
+    }
+
+    fn through(&self, base: Time, time: Time) -> Option<Time> {
+        match self {
+            Self::Loads(loads) => loads.as_slice().through(base, time),
+            Self::OfLevels(levels) => levels.through(base, time),
+        }
+    }
+}
+
+/// Returns the least time that is `base` and the delays in it, or `limit` if it is above. It is at
+/// least `from`, which is set to where a search for more work can begin.
 fn bounded(
     base: Time,
     limit: Time,
-    loads: &[(Load, Preemption)],
+    delays: &[(Delays<'_>, Preemption)],
     from: &mut Time,
     budget: &mut Steps,
 ) -> Result<Time, AnalysisError> {
     let mut time = base.max(*from);
     while time < limit {
         *from = time;
-        budget.take(loads.len())?;
-        let longer = loads.iter().fold(base, |sum, (load, preemption)| {
-            let work = match preemption {
-                Preemption::Preemptive => load.work_within(time),
-                Preemption::NonPreemptive => load.work_through(time),
-            };
-            sum.saturating_add(work)
+        budget.take(delays.iter().map(|it| it.0.terms(time)).sum())?;
+        let mut each = delays.iter();
+        let longer = each.try_fold(base, |sum, (delays, preemption)| match preemption {
+            Preemption::Preemptive => delays.within(sum, time),
+            Preemption::NonPreemptive => delays.through(sum, time),
         });
-        if longer <= time {
-            return Ok(time);
+        match longer {
+            Some(longer) if longer <= time => return Ok(time),
+            Some(longer) => time = longer,
+            None => break,
         }
-        time = longer;
     }
     Ok(limit)
 }

@@ -6,6 +6,7 @@ mod cases;
 mod deadlines;
 mod late;
 mod local_deadlines;
+mod many_steps;
 mod ordered;
 mod overload;
 mod properties;
