@@ -99,7 +99,9 @@ impl Schedule {
         let deadlines = sets.transactions.iter().map(|it| it.transaction.deadline);
         let most = deadlines.max().unwrap_or(0);
         changed.operations[operation].cost = 1;
-        changed.to_task_sets(priorities)?;
+        if !fits(&changed.to_task_sets(priorities)?) {
+            return Ok(0);
+        }
         Ok(greatest(most, |cost| {
             changed.operations[operation].cost = cost;
             let sets = changed.to_task_sets(priorities);
