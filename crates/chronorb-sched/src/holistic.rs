@@ -38,6 +38,7 @@
 mod admission;
 mod demand;
 mod path;
+mod state;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -45,9 +46,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use self::demand::Demand;
+use self::state::{StepState, number_families};
 use crate::error::{AnalysisError, StepGrant, Steps};
 use crate::ordered::OrderedLevel;
-use crate::rta::{BusyPeriod, Preemption, Response, Starts, response_up_to};
+use crate::rta::{BusyPeriod, Preemption, Response, response_up_to};
 use crate::task::{Task, Time, validate};
 use crate::transaction::{Resource, Transaction};
 
@@ -244,38 +246,6 @@ enum LateRound {
     Completed,
     /// Those after the late one are not.
     Ended,
-}
-
-/// A step among the steps of all transactions.
-#[derive(Debug)]
-struct StepState {
-    /// The resource, and the index of the task there.
-    position: (usize, usize),
-    before: Option<usize>,
-    /// The least time from the arrival of the transaction to the release.
-    offset: Time,
-    /// The longest time from the offset to the release.
-    delay: Response,
-    /// The longest wait before the release, on no resource.
-    wait: Time,
-    /// The longest response of the last round, from the arrival.
-    response: Response,
-    /// Whether the last round changed the response.
-    changed: bool,
-    /// The step and those that follow it are of this range, in an order of its own.
-    family: (usize, usize),
-    /// The times at which the searches of the last round ended, by the kind of path.
-    ends: Cell<[Time; 3]>,
-    /// Those of the search that has no path.
-    starts: Cell<Starts>,
-}
-
-impl StepState {
-    /// Whether one of two steps of a transaction follows the other.
-    fn is_related(&self, other: &Self) -> bool {
-        let (a, b) = (self.family, other.family);
-        (a.0..a.1).contains(&b.0) || (b.0..b.1).contains(&a.0)
-    }
 }
 
 impl<'a> Analysis<'a> {
@@ -786,28 +756,5 @@ fn after_wait(delay: Time, wait: Time) -> Response {
     match delay.checked_add(wait) {
         Some(delay) if wait < Time::MAX => Response::Bounded(delay),
         _ => Response::Unbounded,
-    }
-}
-
-/// Numbers steps so that those that follow a step have the numbers just after it.
-fn number_families(states: &mut [StepState]) {
-    let mut sizes = vec![1_usize; states.len()];
-    for number in (1..states.len()).rev() {
-        if let Some(before) = states[number].before {
-            sizes[before] += sizes[number];
-        }
-    }
-    // The next free number within the range of each step.
-    let mut next = vec![0; states.len()];
-    for number in 0..states.len() {
-        let first = match states[number].before {
-            Some(before) => next[before],
-            None => 0,
-        };
-        if let Some(before) = states[number].before {
-            next[before] += sizes[number];
-        }
-        states[number].family = (first, first + sizes[number]);
-        next[number] = first + 1;
     }
 }

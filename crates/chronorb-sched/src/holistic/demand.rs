@@ -9,7 +9,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::StepState;
+use super::state::StepState;
 use crate::rta::{Response, Work};
 use crate::task::{Load, Task, Time};
 use crate::utilisation::Bounds;

@@ -16,8 +16,9 @@
 //! shorter bounds where the same work delays several steps, as with calls within one processor
 //! (González Harbour, Klein and Lehoczky 1994 look at such a chain as one job, too).
 
+use super::Analysis;
 use super::demand::{LevelWork, pending_load};
-use super::{Analysis, StepState};
+use super::state::StepState;
 use crate::error::{AnalysisError, Steps};
 use crate::rta::{Preemption, Work};
 use crate::task::{Load, Task, Time};
@@ -146,8 +147,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the work on a resource of at least a priority, but of the relatives of a step. `None`
-    /// if some of it has no bound.
+    /// Returns the work on a resource of at least a priority, but of the relatives of a step.
+    /// `None` if some of it has no bound.
     fn delays(
         &self,
         (transaction, state): (usize, &StepState),
