@@ -185,8 +185,10 @@ fn every_option_that_a_page_names_is_there() {
     }
 }
 
-/// Options of other ORBs, which are recognised and refused, and of examples of refusals.
-const FOREIGN: [&str; 6] = [
+/// Options of other ORBs, which are recognised and refused, those of examples of refusals, and the
+/// one that only commands have.
+const FOREIGN: [&str; 7] = [
+    "-ORBHelp",
     "-ORBColour",
     "-ORBSSL",
     "-ORBendPoint",

@@ -90,7 +90,8 @@ pub(super) fn tidy() {
     forget_dropped();
     BINDINGS.with_borrow(|all| {
         for connection in all.connections.values() {
-            if connection.is_stale() {
+            // Calls may be under way on one that was retired.
+            if !connection.is_closed() && connection.is_stale() {
                 connection.close();
             }
         }

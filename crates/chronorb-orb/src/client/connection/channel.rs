@@ -384,7 +384,8 @@ impl ClientConnection {
         let before = self.last_tick.replace(tick);
         // The deadline of a call without a time limit says nothing about the time of the call.
         let is_busy = deadline.instant().as_nanos() == u64::MAX && tick - before <= IDLE;
-        if !is_busy && self.has_ended() {
+        // Calls may be under way on one that was retired.
+        if !is_busy && !self.is_closed() && self.has_ended() {
             self.close();
         }
     }

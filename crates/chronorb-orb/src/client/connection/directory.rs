@@ -209,11 +209,14 @@ fn find_or_connect(
     // A connection with text of another form stays for those that have it.
     let fits = |owner: &Arc<SharedOwner>| owner.text == text;
     if let Some(owner) = entry.owner.upgrade().filter(fits) {
-        if !owner.shared.is_stale() {
+        let shared = &owner.shared;
+        if !shared.is_stale() {
             return Ok(owner);
         }
-        // The other threads that have it find it closed.
-        owner.shared.close();
+        // The other threads that have it find it closed. Calls may be under way on a retired one.
+        if !shared.link.is_closed() {
+            shared.close();
+        }
     }
     if let Some((failed, why)) = &entry.failed
         && *failed >= began

@@ -338,7 +338,6 @@ fn calls_end_as_their_policy_says_at_each_moment_of_death() {
                     if let Some(semantics) = semantics {
                         object = with(&object, policy(semantics));
                     }
-                    let is_other_object = matches!(form, Form::Objects) && semantics.is_none();
                     if moment == Moment::BeforeSend {
                         assert_eq!(call(&object), Ok(3), "{what}");
                         servers[0].life.end();
@@ -347,14 +346,7 @@ fn calls_end_as_their_policy_says_at_each_moment_of_death() {
                     let before = servers.each_ref().map(Replica::executions);
                     let result = call(&object);
                     let told = result.map_err(|e| (e.kind, e.completed));
-                    if is_other_object
-                        && matches!(moment, Moment::BeforeConnect | Moment::BeforeSend)
-                    {
-                        // Only a policy lets a call go to another object.
-                        assert_eq!(told, Err((Transient, No)), "{what}");
-                    } else {
-                        assert_eq!(told, expected(semantics, moment), "{what}");
-                    }
+                    assert_eq!(told, expected(semantics, moment), "{what}");
                     let executions = servers.each_ref().map(Replica::executions);
                     let calls = [executions[0] - before[0], executions[1] - before[1]];
                     let is_known_dead =
