@@ -117,7 +117,7 @@ fn definitions_of_one_name_are_called_by_their_second_names() {
         device.begin_name_().expect("the operation");
         assert_eq!(device.log_level(), Ok(200));
         assert_eq!(
-            device.begin_name().and_then(|reply| reply.get()),
+            device.begin_name().and_then(|reply| reply.wait()),
             Ok("device".into())
         );
 
@@ -138,7 +138,7 @@ fn definitions_of_one_name_are_called_by_their_second_names() {
         assert_eq!(got, ["model", "view", "robot"].map(|name| Ok(name.into())));
         let view = devices::View::from(arm.clone());
         assert_eq!(view.get_profile(), Ok("view".into()));
-        let begun = arm.begin_get_profile_().and_then(|reply| reply.get());
+        let begun = arm.begin_get_profile_().and_then(|reply| reply.wait());
         assert_eq!(begun, Ok("view".into()));
 
         let both = root
