@@ -19,6 +19,7 @@
 //! | time | [`Monotonic`], [`Deadline`] |
 //! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
 //! | the same as separate calls, without a value | [`PiLock`] |
+//! | mutual exclusion on several CPUs, above all other threads | [`CeilingLock`] |
 //! | a table that readers enter without waiting | [`Slots`] |
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
@@ -90,6 +91,7 @@ pub use sched::thread::{
 pub use sched::time_sharing::with_time_sharing;
 pub use sync::baton::{Baton, BatonGuard, ReleaseOutcome};
 pub use sync::cancellable::{Activity, Cancellable};
+pub use sync::ceiling_lock::CeilingLock;
 pub use sync::gate::Gate;
 pub use sync::kick::{Kick, epoll_wait_or_kick};
 pub use sync::observer::{SyncObserver, observe_synchronisation};
