@@ -21,6 +21,9 @@ pub struct Assignment {
     pub bands: Vec<usize>,
     /// The CORBA priority of each band.
     pub priorities: Vec<i16>,
+    /// The CORBA priority of all sections of locks that are taken on several processors of a node,
+    /// above that of every lane; `None` without such locks, or if none is above.
+    pub ceiling: Option<i16>,
     /// The lanes, by processor and priority.
     pub lanes: Vec<AssignedLane>,
     /// The analysis with the bands as priorities.
@@ -135,10 +138,19 @@ impl Schedule {
         let band_ranks: Vec<_> = bands.iter().map(|band| rank(*band)).collect();
         let settled = self.to_task_sets(&band_ranks)?.settle()?;
         // What is late is said first, with as many levels as there are.
+        let shared = self.shared_locks();
+        let ceiling = self.ceiling(&priorities).filter(|_| !shared.is_empty());
         if settled.result.schedulable {
             self.check_levels(priorities.len())?;
+            if let (None, Some((_, lock))) = (ceiling, shared.iter().min()) {
+                return Err(ScheduleError::NoCeiling {
+                    lock: (*lock).to_owned(),
+                    priority: priorities.last().copied().unwrap_or_default(),
+                });
+            }
         }
         Ok(Assignment {
+            ceiling,
             lanes: self.lanes_of(&bands, &priorities, &settled)?,
             ranks,
             bands,
@@ -351,20 +363,33 @@ impl Schedule {
         // Evenly over the native priorities, each by the least CORBA priority that maps to it.
         let (least, greatest) = (self.rules.least, self.rules.greatest);
         let count = i64::try_from(used.len()).unwrap_or(i64::MAX);
-        let range = native(greatest) - native(least) + 1;
+        let range = self.available();
         let priorities = (1..=count).map(|position| {
             let step = native(least) + range * position / count - 1;
-            let corba = (step * i64::from(i16::MAX) + NATIVE_STEPS - 1) / NATIVE_STEPS + 1;
-            let corba = corba.clamp(least.into(), greatest.into());
-            i16::try_from(corba).unwrap_or(greatest)
+            corba(step).clamp(least, greatest)
         });
         (numbered, priorities.collect())
+    }
+
+    /// Returns the number of native priorities for lanes: one is for the sections of locks that are
+    /// taken on several processors.
+    fn available(&self) -> i64 {
+        let ceilings = i64::from(!self.shared_locks().is_empty());
+        native(self.rules.greatest) - native(self.rules.least) + 1 - ceilings
+    }
+
+    /// Returns the least CORBA priority whose native one is above those of all lanes; `None` if
+    /// there is none.
+    fn ceiling(&self, priorities: &[i16]) -> Option<i16> {
+        let lanes = priorities.iter().max().copied()?;
+        let step = native(lanes) + 1;
+        (step < NATIVE_STEPS).then(|| corba(step))
     }
 
     /// Refuses more levels than there are priorities to assign.
     fn check_levels(&self, levels: usize) -> Result<(), ScheduleError> {
         let (least, greatest) = (self.rules.least, self.rules.greatest);
-        let available = usize::try_from(native(greatest) - native(least) + 1).unwrap_or(0);
+        let available = usize::try_from(self.available()).unwrap_or(0);
         if self.rules.priorities == PriorityRule::Declared || levels <= available {
             return Ok(());
         }
@@ -452,6 +477,12 @@ const NATIVE_STEPS: i64 = 98;
 /// Returns the step of the linear mapping of a CORBA priority.
 fn native(corba: i16) -> i64 {
     (i64::from(corba) - 1) * NATIVE_STEPS / i64::from(i16::MAX)
+}
+
+/// Returns the least CORBA priority of a step of the linear mapping.
+fn corba(step: i64) -> i16 {
+    let corba = (step * i64::from(i16::MAX) + NATIVE_STEPS - 1) / NATIVE_STEPS + 1;
+    i16::try_from(corba).unwrap_or(i16::MAX)
 }
 
 /// Returns the priority of a position for the analysis.

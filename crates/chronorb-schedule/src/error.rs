@@ -152,6 +152,17 @@ pub enum ScheduleError {
         /// The greatest CORBA priority.
         greatest: i16,
     },
+    /// No priority above all lanes, for a lock that is taken on several processors.
+    #[error(
+        "sections of the lock {lock} execute above all lanes, and no native priority is above \
+         {priority}: declare lesser ones"
+    )]
+    NoCeiling {
+        /// The name of the lock.
+        lock: String,
+        /// The greatest CORBA priority of a lane.
+        priority: i16,
+    },
     /// A lane that needs more threads than it is given without a declaration.
     #[error(
         "the lane {lane} needs {threads} threads, because so many requests can wait for calls at \

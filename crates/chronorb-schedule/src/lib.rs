@@ -76,8 +76,8 @@ pub use error::{FileError, ScheduleError, ScheduleErrors};
 pub use frames::Frame;
 pub use learn::{Margin, MeasuredCost};
 pub use lock::{
-    LockActivity, LockBand, LockClass, LockFile, LockInterface, LockLane, LockOperation,
-    LockReservation, LockUrgency,
+    LockActivity, LockBand, LockCeiling, LockClass, LockFile, LockInterface, LockLane,
+    LockOperation, LockReservation, LockUrgency,
 };
 pub use parse::MAX_TEXT;
 pub use schedule::{

@@ -1,5 +1,6 @@
 //! The lock file: the result of an assignment, as programs start from it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use toml::de::DeTable;
 
 use crate::assign::Assignment;
 use crate::error::{FileError, Mistakes, ScheduleErrors};
-use crate::schedule::{LaneOrder, Schedule};
+use crate::schedule::{LaneOrder, LockProtocol, Schedule};
 use crate::table::Table;
 use crate::task_sets::{ResourceKind, StepWork};
 
@@ -23,6 +24,8 @@ pub struct LockFile {
     pub bands: Vec<LockBand>,
     /// The lanes.
     pub lanes: Vec<LockLane>,
+    /// The ceilings of the locks of nodes, with `locks = "ceiling"`.
+    pub ceilings: Vec<LockCeiling>,
     /// The operations, in the order of the schedule.
     pub operations: Vec<LockOperation>,
     /// The activities: what a client starts by name.
@@ -65,6 +68,19 @@ pub struct LockLane {
     pub threads: u32,
     /// The order of its waiting requests, if the schedule declares one.
     pub order: Option<LaneOrder>,
+}
+
+/// The ceiling of a lock, which its holder has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LockCeiling {
+    /// The name of the lock.
+    pub name: String,
+    /// The name of the node.
+    pub node: String,
+    /// The CORBA priority: the greatest one of the operations that take the lock, or above all
+    /// lanes if they are on several processors.
+    pub priority: i16,
 }
 
 /// An operation with its place among all others.
@@ -194,6 +210,7 @@ impl Assignment {
             input: schedule.digest.clone(),
             bands: self.lock_bands(),
             lanes: self.lock_lanes(schedule),
+            ceilings: self.lock_ceilings(schedule),
             operations: self.lock_operations(schedule),
             activities: self.lock_activities(schedule),
             classes: self.lock_classes(schedule),
@@ -236,6 +253,31 @@ impl Assignment {
             }
         });
         lanes.collect()
+    }
+
+    fn lock_ceilings(&self, schedule: &Schedule) -> Vec<LockCeiling> {
+        if schedule.rules.locks == LockProtocol::Inheritance {
+            return Vec::new();
+        }
+        let shared = schedule.shared_locks();
+        let mut ceilings: BTreeMap<(usize, &str), i16> = BTreeMap::new();
+        for (number, operation) in schedule.operations.iter().enumerate() {
+            let node = schedule.processors[operation.processor].node;
+            for it in &operation.locks {
+                let key = (node, it.lock.as_str());
+                let above = self.ceiling.filter(|_| shared.contains(&key));
+                let priority = above.unwrap_or_else(|| self.priority(number));
+                let ceiling = ceilings.entry(key).or_default();
+                *ceiling = priority.max(*ceiling);
+            }
+        }
+        let ceilings = ceilings.into_iter();
+        let ceilings = ceilings.map(|((node, name), priority)| LockCeiling {
+            name: name.to_owned(),
+            node: schedule.nodes[node].name.clone(),
+            priority,
+        });
+        ceilings.collect()
     }
 
     fn lock_operations(&self, schedule: &Schedule) -> Vec<LockOperation> {
@@ -400,6 +442,11 @@ impl fmt::Display for LockFile {
                 writeln!(f, "order = {}", BasicString(order.name()))?;
             }
         }
+        for it in &self.ceilings {
+            writeln!(f, "\n[[ceiling]]\nlock = {}", BasicString(&it.name))?;
+            writeln!(f, "node = {}", BasicString(&it.node))?;
+            writeln!(f, "priority = {}", it.priority)?;
+        }
         for it in &self.operations {
             writeln!(f, "\n[[operation]]\nname = {}", BasicString(&it.name))?;
             writeln!(f, "interface = {}", BasicString(&it.interface))?;
@@ -552,6 +599,14 @@ impl LockFile {
                 threads: small(&table, "threads", mistakes),
                 order: (table.word("order", &LaneOrder::NAMES, mistakes))
                     .map(|order| LaneOrder::ALL[order]),
+            });
+            table.finish(mistakes);
+        }
+        for table in top.tables("ceiling", mistakes) {
+            lock.ceilings.push(LockCeiling {
+                name: name(&table, "lock", mistakes),
+                node: name(&table, "node", mistakes),
+                priority: priority(&table, "priority", mistakes),
             });
             table.finish(mistakes);
         }

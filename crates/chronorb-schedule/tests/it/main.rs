@@ -7,6 +7,7 @@ mod files;
 mod generated;
 mod messages;
 mod real_time_io;
+mod shared_locks;
 mod simulation;
 mod soundness;
 
