@@ -88,6 +88,8 @@ pub(super) enum Reason {
     Follows { step: String },
     /// More urgent work delays it, and has no bound.
     Delayed { resource: usize },
+    /// Locks of several processors delay it without a bound, or beyond its period.
+    Locks,
     /// The threads of its transaction are too few.
     Threads,
 }
@@ -120,6 +122,9 @@ impl Reason {
         let first = first.unwrap_or_default();
         if is_own(&first) {
             let step = &assignment.task_sets.transactions[number].transaction.steps[first];
+            if step.suspends || step.blocking == Time::MAX {
+                return Self::Locks;
+            }
             let resource = step.resource;
             Self::Delayed { resource }
         } else {
@@ -134,6 +139,7 @@ impl Reason {
             Self::Overload { .. } => "overload",
             Self::Follows { .. } => "follows",
             Self::Delayed { .. } => "delayed",
+            Self::Locks => "locks",
             Self::Threads => "threads",
         }
     }
@@ -162,6 +168,9 @@ pub(super) fn late_text(schedule: &Schedule, assignment: &Assignment, late: &Lat
             resource(at),
             percent(used.saturating_sub(BILLION)),
         ),
+        Reason::Locks => "with waits for locks that are taken on several processors, it or one of \
+                          them takes longer than its period"
+            .to_owned(),
         Reason::Threads => "its transaction has too few threads".to_owned(),
         Reason::Follows { step } => format!("{step}, of the same transaction, has none"),
         Reason::Delayed { resource: at } => {

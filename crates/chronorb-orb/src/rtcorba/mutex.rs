@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+#[cfg(feature = "schedule")]
+use chronorb_rt::CeilingLock;
 use chronorb_rt::{Deadline, NotOwner, PiLock, PiLockError, PiMutex};
 
 use super::RtOrb;
@@ -19,6 +21,9 @@ use super::RtOrb;
 /// of high priority waits for the critical section and for no thread of middle priority; the ORB's
 /// own locks do the same. The most urgent waiter is next. Without contention no operation makes a
 /// system call.
+///
+/// A named mutex that the schedule of the ORB has as a lock with a ceiling has that instead: its
+/// owner runs at the ceiling ([`create_named_mutex`](RtOrb::create_named_mutex)).
 ///
 /// A clone is another reference to the same mutex, and two references are equal if their mutex is
 /// the same. The standard leaves the effect of misuse open; here it is an exception, and the mutex
@@ -57,11 +62,46 @@ pub struct RtMutex {
 }
 
 struct MutexState {
-    lock: PiLock,
+    lock: MutexLock,
     /// Written by the owner of the lock, or in place of an owner that has ended.
     destroyed: AtomicBool,
     /// The number of its ORB.
     orb: u64,
+}
+
+/// The lock of a mutex.
+#[derive(Debug)]
+enum MutexLock {
+    Inheriting(PiLock),
+    /// That of a schedule with `locks = "ceiling"`.
+    #[cfg(feature = "schedule")]
+    Ceiling(CeilingLock),
+}
+
+impl MutexLock {
+    fn lock(&self) -> Result<(), PiLockError> {
+        match self {
+            Self::Inheriting(lock) => lock.lock(),
+            #[cfg(feature = "schedule")]
+            Self::Ceiling(lock) => lock.lock(),
+        }
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Result<bool, PiLockError> {
+        match self {
+            Self::Inheriting(lock) => lock.lock_until(deadline),
+            #[cfg(feature = "schedule")]
+            Self::Ceiling(lock) => lock.lock_until(deadline),
+        }
+    }
+
+    fn unlock(&self) -> Result<(), NotOwner> {
+        match self {
+            Self::Inheriting(lock) => lock.unlock(),
+            #[cfg(feature = "schedule")]
+            Self::Ceiling(lock) => lock.unlock(),
+        }
+    }
 }
 
 /// The named mutexes of an ORB.
@@ -115,10 +155,10 @@ impl RtMutex {
         })
     }
 
-    fn new(orb: u64) -> Self {
+    fn new(orb: u64, lock: MutexLock) -> Self {
         Self {
             shared: Arc::new(MutexState {
-                lock: PiLock::new(),
+                lock,
                 destroyed: AtomicBool::new(false),
                 orb,
             }),
@@ -210,7 +250,7 @@ pub struct MutexNotFound;
 impl RtOrb {
     /// Makes a mutex without a name, unlocked.
     pub fn create_mutex(&self) -> RtMutex {
-        RtMutex::new(self.core.number)
+        RtMutex::new(self.core.number, MutexLock::Inheriting(PiLock::new()))
     }
 
     /// Destroys a mutex, and removes its name from the list. Later attempts to lock it fail with
@@ -234,15 +274,38 @@ impl RtOrb {
     /// The mutex of this name, which is made, unlocked, where there is none yet; and whether it was
     /// made. It is there until it is destroyed, or the ORB ends.
     ///
-    /// Names are those of one ORB.
+    /// Names are those of one ORB. If its schedule has a lock of this name, and `locks =
+    /// "ceiling"`, the owner has the ceiling that the lock file gives. That needs real-time
+    /// priorities: without the right to them the mutex inherits priorities as all others.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
         let mut named = self.core.rt.mutexes.lock();
         if let Some(mutex) = named.get(name) {
             return (mutex.clone(), false);
         }
-        let mutex = self.create_mutex();
+        let mutex = RtMutex::new(self.core.number, self.named_lock(name));
         named.insert(name.to_owned(), mutex.clone());
         (mutex, true)
+    }
+
+    /// Returns the lock of a new mutex, with the ceiling of the schedule.
+    #[cfg(feature = "schedule")]
+    fn named_lock(&self, name: &str) -> MutexLock {
+        let schedule = self.core.schedule.get();
+        let ceiling = schedule.and_then(|schedule| schedule.ceiling(name));
+        let native = ceiling.and_then(|it| self.core.rt.real_time.scheduling(it).ok());
+        match native.filter(|native| native.priority > 0) {
+            Some(native) => MutexLock::Ceiling(CeilingLock::new(native)),
+            None => MutexLock::Inheriting(PiLock::new()),
+        }
+    }
+
+    #[cfg(not(feature = "schedule"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "it is a method where there are schedules"
+    )]
+    fn named_lock(&self, _name: &str) -> MutexLock {
+        MutexLock::Inheriting(PiLock::new())
     }
 
     /// The mutex of this name.

@@ -103,6 +103,21 @@ pub enum StartError {
         /// The native scheduling of both.
         native: String,
     },
+    /// The ceiling of a lock has the native priority of a less urgent lane.
+    #[error(
+        "{lock}: sections of the lock {section} and the lane {lane} have the same native priority \
+         by -ORBPriorityMapping, {native}"
+    )]
+    LowCeiling {
+        /// The lock file.
+        lock: PathBuf,
+        /// The name of the lock of the schedule.
+        section: String,
+        /// The name of the lane.
+        lane: String,
+        /// The native scheduling of both.
+        native: String,
+    },
     /// The lanes of a processor cannot be made.
     #[error("{lock}: the lanes of processor {processor} cannot be made: {cause}")]
     Lanes {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_schedule::{LockActivity, LockBand, LockLane};
+use chronorb_schedule::{LockActivity, LockBand, LockCeiling, LockLane};
 
 use super::ScheduleTable;
 use super::load::{LoadedSchedule, StartError, priority_of};
@@ -30,6 +30,8 @@ pub(crate) struct ActiveSchedule {
     pub(super) activities: HashMap<String, ActivitySchedule>,
     /// Whether requests of one of its activities wait in a lane with an order.
     pub(super) has_constraints: bool,
+    /// The ceilings of the locks of the node, by name.
+    pub(super) ceilings: HashMap<String, Priority>,
     /// The priorities of objects by interface or operation.
     pub(super) objects: HashMap<String, ObjectPriority>,
 }
@@ -114,6 +116,11 @@ impl ActiveSchedule {
                 least: priority_of(priorities.first().copied().unwrap_or_default()),
             });
         }
+        let ceilings = lock.ceilings.iter().filter(|it| it.node == node);
+        let ceilings: Vec<_> = ceilings.collect();
+        let lanes = lock.lanes.iter().filter(|lane| lane.node == node);
+        check_ceilings(core, &path, &ceilings, &lanes.collect::<Vec<_>>())?;
+        let ceilings = ceilings.into_iter();
         let own = lock.operations.iter().filter(|it| it.node == node);
         let objects = own.map(|it| (it.name.as_str(), priority_of(it.priority)));
         let activities = lock.activities.iter().filter(|it| it.node == node);
@@ -123,12 +130,20 @@ impl ActiveSchedule {
             objects: objects_of(objects),
             has_constraints: activities.values().any(|it| it.constraint.is_some()),
             activities,
+            ceilings: ceilings
+                .map(|it| (it.name.clone(), priority_of(it.priority)))
+                .collect(),
             path,
             digest: lock.input,
             node,
             table,
             pools,
         })
+    }
+
+    /// Returns the ceiling of a lock of the node.
+    pub(crate) fn ceiling(&self, lock: &str) -> Option<Priority> {
+        self.ceilings.get(lock).copied()
     }
 }
 
@@ -201,6 +216,34 @@ fn check_native(core: &Core, path: &Path, lanes: &[&LockLane]) -> Result<(), Sta
                 });
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the ceilings of locks are above the lanes that are less urgent, also natively.
+fn check_ceilings(
+    core: &Core,
+    path: &Path,
+    ceilings: &[&LockCeiling],
+    lanes: &[&LockLane],
+) -> Result<(), StartError> {
+    if !core.rt.real_time.is_available() {
+        return Ok(());
+    }
+    let native = |priority| core.rt.real_time.scheduling(priority_of(priority)).ok();
+    for ceiling in ceilings {
+        let Some(scheduling) = native(ceiling.priority) else {
+            continue;
+        };
+        let mut below = lanes.iter().filter(|it| it.priority < ceiling.priority);
+        if let Some(lane) = below.find(|it| native(it.priority) == Some(scheduling)) {
+            return Err(StartError::LowCeiling {
+                lock: path.to_owned(),
+                section: ceiling.name.clone(),
+                lane: lane.name.clone(),
+                native: scheduling.to_string(),
+            });
         }
     }
     Ok(())

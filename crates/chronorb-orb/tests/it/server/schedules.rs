@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
-use chronorb_orb::rtcorba::{Priority, SchedulingPolicy, TimeConstraint};
+use chronorb_orb::rtcorba::{Priority, RtMutex, SchedulingPolicy, TimeConstraint};
 use chronorb_orb::schedule::{
     ScheduleActivityError, ScheduleObjectError, ServerScheduler, SessionCall, SessionError,
     StartError,
@@ -15,6 +15,7 @@ use chronorb_orb::schedule::{
 use chronorb_orb::{
     InitError, Object, Orb, OrbConfig, RealTimeMode, Servant, SystemExceptionKind, parse_endpoints,
 };
+use chronorb_rt::{Scheduling, ThreadBuilder};
 use chronorb_schedule::Schedule;
 use tempfile::TempDir;
 
@@ -539,6 +540,50 @@ fn a_node_with_lanes_on_several_processors_chooses_one_for_each_poa() {
     maps.serve(&poa, "Map::draw", servant)
         .expect("its lane is there");
     server.shutdown(true).expect("no servant asks for it");
+}
+
+/// Two processors of a node whose operations take the lock `map`.
+#[test]
+fn the_owner_of_a_lock_of_the_schedule_runs_at_its_ceiling() {
+    let threads = ThreadBuilder::new("probe").spawn(chronorb_rt::list);
+    let threads = threads.map(|probe| probe.join().expect("it does not panic"));
+    let cpus = threads.expect("it starts")[0].affinity.clone();
+    let mut text = String::from("[scheduling]\nlocks = \"ceiling\"\n");
+    for (name, cpu) in [("first", cpus[0]), ("second", cpus[cpus.len() - 1])] {
+        text += &format!(
+            "[[processor]]\nname = \"{name}\"\ncpu = {cpu}\n[[operation]]\n\
+             name = \"Map::{name}\"\nprocessor = \"{name}\"\nwcet = \"1 ms\"\n\
+             period = \"1 s\"\nlocks = {{ map = \"100 us\" }}\n"
+        );
+    }
+    let files = Files::new(&text);
+    let schedule = Schedule::parse("flight.toml", &text, &mut |_| Err("none".into()));
+    let assignment = schedule.expect("it is sound").assign();
+    let ceiling = assignment.expect("it fits").ceiling.expect("it has one");
+    let orb = start(&files.schedule(), "local");
+    let (map, _) = orb.rt().create_named_mutex("map");
+    let (other, _) = orb.rt().create_named_mutex("other");
+    let range = orb.rt().native_priority_range();
+    let native = orb
+        .rt()
+        .priority_mapping()
+        .to_native(Priority::new(ceiling).expect("not negative"));
+    let native = native.filter(|native| range.is_some_and(|range| range.contains(native)));
+    let native = native.map(Scheduling::fifo);
+    let own = ThreadBuilder::new("user").spawn(move || {
+        let before = chronorb_rt::current().expect("it has one");
+        let within = |mutex: &RtMutex| {
+            let _section = mutex.guard().expect("it is free");
+            chronorb_rt::current().expect("it has one")
+        };
+        let seen = [within(&map), within(&other)];
+        assert_eq!(chronorb_rt::current().expect("it has one"), before);
+        (before, seen)
+    });
+    let (before, [with_ceiling, without]) =
+        own.expect("it starts").join().expect("it does not panic");
+    assert_eq!(with_ceiling, native.unwrap_or(before));
+    assert_eq!(without, before);
 }
 
 #[test]

@@ -131,6 +131,7 @@ fn whole<'a>(slot: RingSlot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option
 
 /// Receives the frame that was too long for its slot and returns its length. Returns `None` if
 /// `room` is too short as well.
+#[allow(clippy::disallowed_methods, reason = "it does not wait")]
 fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
     loop {
         match recv(socket, &mut *room, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
