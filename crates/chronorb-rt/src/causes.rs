@@ -30,7 +30,7 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     enum Layer {
         #[error("the directory {0} cannot be used")]
-        Directory(&'static str, #[source] Box<Layer>),
+        Directory(&'static str, #[source] Box<Self>),
         #[error("the file cannot be written: {0}")]
         File(#[source] io::Error),
     }

@@ -77,6 +77,7 @@ pub use mem::published::PublishedWords;
 pub use mem::tally::{COUNT_WORDS, ThreadCounts, count};
 pub use mem::text::Text;
 pub use sched::budget::CpuBudget;
+pub use sched::ceiling_lock::CeilingLock;
 pub use sched::reservation::{Reservation, ReservationError, reserve_for};
 pub use sched::rights::{MemoryLock, MissingRight, PriorityRefusal, Rights, raise_open_files};
 pub use sched::scheduling::{
@@ -91,7 +92,6 @@ pub use sched::thread::{
 pub use sched::time_sharing::with_time_sharing;
 pub use sync::baton::{Baton, BatonGuard, ReleaseOutcome};
 pub use sync::cancellable::{Activity, Cancellable};
-pub use sync::ceiling_lock::CeilingLock;
 pub use sync::gate::Gate;
 pub use sync::kick::{Kick, epoll_wait_or_kick};
 pub use sync::observer::{SyncObserver, observe_synchronisation};

@@ -93,10 +93,11 @@ const IRREGULAR: [&str; 22] = [
 ];
 
 /// Nouns that look like participles, and names of standards.
-const NOUNS: [&str; 36] = [
+const NOUNS: [&str; 37] = [
     "Binding",
     "Blocking",
     "Buffering",
+    "Ceiling",
     "Coalescing",
     "Demultiplexing",
     "Encoding",

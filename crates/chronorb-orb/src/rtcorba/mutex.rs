@@ -73,7 +73,7 @@ struct MutexState {
 #[derive(Debug)]
 enum MutexLock {
     Inheriting(PiLock),
-    /// That of a schedule with `locks = "ceiling"`.
+    /// The lock of a schedule with `locks = "ceiling"`.
     #[cfg(feature = "schedule")]
     Ceiling(CeilingLock),
 }

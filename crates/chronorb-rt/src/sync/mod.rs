@@ -2,7 +2,6 @@
 
 pub(crate) mod baton;
 pub(crate) mod cancellable;
-pub(crate) mod ceiling_lock;
 pub(crate) mod gate;
 pub(crate) mod kick;
 pub(crate) mod observer;

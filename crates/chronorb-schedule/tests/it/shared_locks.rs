@@ -85,8 +85,8 @@ fn a_section_is_not_preempted_by_a_more_urgent_operation() {
 fn a_lock_of_several_processors_by_inheritance_is_refused_with_its_place() {
     let text = three_users().replace("locks = \"ceiling\"", "locks = \"inheritance\"");
     let found = mistakes(&text);
-    let expected = "test.toml: line 24, column 1: M::m takes the lock m on the processor p1, and it \
-                    is also taken on p0: only with locks = \"ceiling\" can a lock of several \
+    let expected = "test.toml: line 24, column 1: M::m takes the lock m on the processor p1, and \
+                    it is also taken on p0: only with locks = \"ceiling\" can a lock of several \
                     processors be analysed";
     assert_eq!(found, expected);
     // The rule of a schedule can be changed after it was read.
@@ -104,7 +104,7 @@ fn a_processor_without_a_cpu_has_no_locks_with_ceilings() {
     assert!(found.contains("the processor p1 has no cpu"), "{found}");
 }
 
-/// Its jobs could be executed by several threads in another order.
+/// Otherwise several threads could execute its jobs in another order.
 #[test]
 fn an_operation_that_waits_for_a_lock_ends_within_its_period() {
     let text = three_users().replace(

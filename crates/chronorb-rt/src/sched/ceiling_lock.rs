@@ -229,9 +229,9 @@ fn refused(error: SchedulingError) -> PiLockError {
 
 /// The locks that a thread holds, which its end poisons.
 #[derive(Debug)]
-struct Held(Vec<Arc<PiMutex<Queue>>>);
+struct HeldLocks(Vec<Arc<PiMutex<Queue>>>);
 
-impl Held {
+impl HeldLocks {
     fn remove(&mut self, queue: &Arc<PiMutex<Queue>>) {
         if let Some(place) = self.0.iter().rposition(|it| Arc::ptr_eq(it, queue)) {
             self.0.swap_remove(place);
@@ -239,7 +239,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLocks {
     fn drop(&mut self) {
         for queue in self.0.drain(..) {
             let mut queue = queue.lock();
@@ -252,7 +252,7 @@ impl Drop for Held {
 }
 
 thread_local! {
-    static HELD: RefCell<Held> = const { RefCell::new(Held(Vec::new())) };
+    static HELD: RefCell<HeldLocks> = const { RefCell::new(HeldLocks(Vec::new())) };
 }
 
 #[cfg(test)]
