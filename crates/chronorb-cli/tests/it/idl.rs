@@ -255,7 +255,7 @@ fn findings_are_json_for_programs() {
 fn what_has_no_rust_form_is_json_too() {
     let folder = folder(&[(
         "no_rust.idl",
-        "interface I { void onTime(); void on_time(); };",
+        "interface I { void onTime(); @rust::name(\"on_time\") void late(); };",
     )]);
     let command = ["idl", "rust", "no_rust.idl", "--out", "out"];
     let command = [&command[..], &["--message-format", "json"]].concat();
