@@ -47,7 +47,13 @@ const TESTS: &[&[&str]] = &[
         "row",
         "mapping",
     ],
-    &["--package=chronorb-probe", "--lib", "--", "mailbox"],
+    &[
+        "--package=chronorb-probe",
+        "--features=laboratory",
+        "--lib",
+        "--",
+        "mailbox",
+    ],
     &[
         "--package=chronorb-transport",
         "--features=shm",
