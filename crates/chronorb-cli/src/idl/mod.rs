@@ -44,6 +44,15 @@ impl IdlCommand {
     }
 }
 
+/// Warns of definitions with a second name. Returns whether one is an error.
+fn warn_of(names: &[chronorb_build::SecondName], findings: &Findings) -> bool {
+    let mut is_denied = false;
+    for name in names {
+        is_denied |= findings.warning(&name.to_string());
+    }
+    is_denied
+}
+
 /// Checks all files and shows errors and warnings.
 fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
     let mut status = ExitCode::SUCCESS;
@@ -53,9 +62,7 @@ fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
             continue;
         };
         let denied = match chronorb_build::configure().check(&compilation) {
-            Ok(second_names) => second_names.iter().fold(false, |denied, second| {
-                findings.warning(&second.to_string()) || denied
-            }),
+            Ok(second_names) => warn_of(&second_names, findings),
             Err(error) => findings.warning(&format!(
                 "{} cannot be compiled to Rust: {error}",
                 file.display()
@@ -93,10 +100,7 @@ fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> Ex
     }
     let mut shown = HashSet::new();
     second_names.retain(|second| shown.insert(second.to_string()));
-    let denied = second_names.iter().fold(false, |denied, second| {
-        findings.warning(&second.to_string()) || denied
-    });
-    if denied {
+    if warn_of(&second_names, findings) {
         return ExitCode::FAILURE;
     }
     let out = &rust.out;

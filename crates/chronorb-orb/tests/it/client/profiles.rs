@@ -30,10 +30,7 @@ fn a_profile_of_an_older_version_takes_nothing_from_a_newer_one() {
         ..newest.clone()
     };
     let text = "outside of ISO 8859-1: \u{416}";
-    for profiles in [
-        [oldest.clone(), newest.clone()],
-        [newest.clone(), oldest.clone()],
-    ] {
+    for profiles in [[oldest.clone(), newest.clone()], [newest, oldest.clone()]] {
         let object = with_profiles(&site.client, &site.object, &profiles);
         assert_eq!(echo(&object, text).as_deref(), Ok(text));
     }
