@@ -356,7 +356,7 @@ impl ClientConnection {
 
     fn has_ended(&self) -> bool {
         match &self.channel {
-            Channel::Exclusive(own) => own.link.transport().is_stale(),
+            Channel::Exclusive(own) => own.link.is_closed() || own.link.transport().is_stale(),
             Channel::Shared(owner, _) => owner.shared.is_stale(),
         }
     }

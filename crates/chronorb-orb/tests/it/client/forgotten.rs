@@ -1,7 +1,7 @@
 //! Connections that the server has closed, or that something on the way has forgotten: no call
 //! begins on them.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chronorb_orb::{Object, Operation, SystemException, SystemExceptionKind};
@@ -162,15 +162,20 @@ fn calls_that_wait_keep_a_retired_connection_until_their_own_end() {
 #[test]
 fn a_call_that_is_cancelled_in_time_retires_no_connection() {
     for strategy in SHARED {
-        let server = raw_server(|mut peer: Peer| {
+        let (came, comes) = mpsc::channel();
+        let server = raw_server(move |mut peer: Peer| {
             peer.request().expect("a request comes");
+            came.send(()).expect("the test waits");
             peer.message().expect("it is cancelled");
             peer.answer_all();
         });
         let orb = orb_with(|config| config.client_connection = strategy);
         let object = object_at(&orb, server.address);
         let object = object.with_timeout(Duration::MAX);
-        drop(begin_add(&object, 1, 2).expect("it begins"));
+        let first = begin_add(&object, 1, 2).expect("it begins");
+        // One that was not sent is taken back instead.
+        comes.recv().expect("the server has it");
+        drop(first);
         assert_eq!(begin_add(&object, 3, 4).expect("it begins").wait(), Ok(7));
         assert_eq!(server.connections(), 1, "{strategy:?}");
         let _ = orb.shutdown(true);
