@@ -41,7 +41,7 @@ impl fmt::Display for Place {
 /// A definition with another Rust name than its IDL name gives, because an earlier definition in
 /// the same scope has that one.
 ///
-/// It displays as a warning with both places and a hint.
+/// Its text is a warning with both places and a hint.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "{second} is `{rust_name}` in Rust, because {first} has the name `{wanted}`\n  \
