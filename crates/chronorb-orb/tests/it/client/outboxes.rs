@@ -315,6 +315,8 @@ fn the_end_of_the_peer_ends_the_outbox() {
         stuck.outbox.status().has_ended
     });
     assert_eq!(stuck.outbox.status().lost, 2);
+    // The thread of the outbox notes the loss after it has ended the outbox.
+    until("the loss is never noted", || lost() > 0);
     assert_eq!(lost(), 1, "it is one incident");
     let put = stuck.put(1).expect_err("it has ended");
     assert_eq!(put.kind, SystemExceptionKind::CommFailure);
