@@ -10,7 +10,7 @@
 //! | tasks and transactions for `chronorb-sched` | [`Schedule::ranks`], [`Schedule::to_task_sets`] |
 //! | response times and slack | [`TaskSets::analyse`] |
 //! | priorities, lanes, bands | [`Schedule::assign`] |
-//! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
+//! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`], [`Schedule::least_cuts`] |
 //! | a run in virtual time, as the ORB executes it | [`Schedule::simulate`] |
 //! | the result as a file | [`LockFile`] |
 //! | a plan of real-time I/O for the links of a node | [`LockFile::rio_plan`] |

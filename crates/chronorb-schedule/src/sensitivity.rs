@@ -8,6 +8,8 @@ use crate::task_sets::TaskSets;
 
 /// The unit of factors: a factor of one.
 pub const FACTOR_UNIT: u64 = 10_000;
+/// The operations whose execution times are cut together, to leave out those of which no cut helps.
+const CUT_TOGETHER: usize = 16;
 /// The greatest factor that is looked for.
 const MAX_FACTOR: u64 = 100 * FACTOR_UNIT;
 
@@ -20,9 +22,15 @@ impl Schedule {
     /// As for [`to_task_sets`](Self::to_task_sets).
     pub fn greatest_factor(&self, priorities: &[u32]) -> Result<u64, ScheduleError> {
         let sets = self.to_task_sets(priorities)?;
-        Ok(greatest(MAX_FACTOR, |factor| {
-            sets.scaled(factor).is_some_and(|scaled| fits(&scaled))
-        }))
+        let passes = |factor| sets.scaled(factor).is_some_and(|scaled| fits(&scaled));
+        // What fits takes longest to analyse, so that the search keeps to greater factors.
+        let mut good = 0;
+        let mut tried = FACTOR_UNIT;
+        while tried <= MAX_FACTOR && passes(tried) {
+            good = tried;
+            tried *= 2;
+        }
+        Ok(greatest(good, MAX_FACTOR.min(tried - 1), passes))
     }
 
     /// Returns the longest response of each transaction and its deadline, of the step that is
@@ -94,19 +102,83 @@ impl Schedule {
         operation: usize,
     ) -> Result<Time, ScheduleError> {
         let sets = self.to_task_sets(priorities)?;
-        let mut changed = self.clone();
-        // Locks are held within the execution time, and stay as they are.
         let deadlines = sets.transactions.iter().map(|it| it.transaction.deadline);
         let most = deadlines.max().unwrap_or(0);
-        changed.operations[operation].cost = 1;
-        if !fits(&changed.to_task_sets(priorities)?) {
-            return Ok(0);
+        Ok(self.greatest_cost_within(priorities, operation, 0, most))
+    }
+
+    /// Returns the operations among some whose execution time alone, cut least, makes all deadlines
+    /// met with these priorities: at most `count`, each with its greatest such time, the one with
+    /// the least cut first. An operation whose own time is enough is none of them.
+    ///
+    /// # Errors
+    /// As for [`to_task_sets`](Self::to_task_sets).
+    pub fn least_cuts(
+        &self,
+        priorities: &[u32],
+        among: impl IntoIterator<Item = usize>,
+        count: usize,
+    ) -> Result<Vec<(usize, Time)>, ScheduleError> {
+        self.to_task_sets(priorities)?;
+        let mut cuts: Vec<(Time, usize)> = Vec::new();
+        let mut among = among.into_iter();
+        loop {
+            let group: Vec<_> = among.by_ref().take(CUT_TOGETHER).collect();
+            if group.is_empty() {
+                break;
+            }
+            // Only a cut less than the last one takes its place.
+            let longest = cuts.last().filter(|_| cuts.len() >= count);
+            let longest = longest.map_or(Time::MAX, |(cut, _)| *cut);
+            let least = |operation: usize| self.operations[operation].cost.saturating_sub(longest);
+            // Where all cuts together do not help, no single one does.
+            let mut changed = self.clone();
+            for operation in &group {
+                changed.operations[*operation].cost = least(*operation) + 1;
+            }
+            if !changed.fits_with(priorities) {
+                continue;
+            }
+            for operation in group {
+                let own = self.operations[operation].cost;
+                let cost = self.greatest_cost_within(priorities, operation, least(operation), own);
+                if least(operation) < cost && cost < own {
+                    let cut = own - cost;
+                    cuts.insert(cuts.partition_point(|it| it.0 <= cut), (cut, operation));
+                }
+            }
+            cuts.truncate(count);
         }
-        Ok(greatest(most, |cost| {
+        let cost =
+            |(cut, operation): (Time, usize)| (operation, self.operations[operation].cost - cut);
+        Ok(cuts.into_iter().map(cost).collect())
+    }
+
+    /// Returns the greatest execution time of an operation above `least` and up to `most` with
+    /// which all deadlines are met, or `least`. Locks are held within the execution time, and stay
+    /// as they are.
+    fn greatest_cost_within(
+        &self,
+        priorities: &[u32],
+        operation: usize,
+        least: Time,
+        most: Time,
+    ) -> Time {
+        let mut changed = self.clone();
+        let mut passes = |cost| {
             changed.operations[operation].cost = cost;
-            let sets = changed.to_task_sets(priorities);
-            sets.is_ok_and(|sets| fits(&sets))
-        }))
+            changed.fits_with(priorities)
+        };
+        let first = least.saturating_add(1);
+        if most < first || !passes(first) {
+            return least;
+        }
+        greatest(first, most, passes)
+    }
+
+    fn fits_with(&self, priorities: &[u32]) -> bool {
+        let sets = self.to_task_sets(priorities);
+        sets.is_ok_and(|sets| fits(&sets))
     }
 }
 
@@ -127,9 +199,10 @@ impl TaskSets {
     }
 }
 
-/// Returns the greatest value up to `most` that passes, or zero. The test is monotonic.
-fn greatest(most: u64, mut passes: impl FnMut(u64) -> bool) -> u64 {
-    let (mut good, mut bad) = (0, most.saturating_add(1));
+/// Returns the greatest value above `least` and up to `most` that passes, or `least`. The test is
+/// monotonic.
+fn greatest(least: u64, most: u64, mut passes: impl FnMut(u64) -> bool) -> u64 {
+    let (mut good, mut bad) = (least, most.saturating_add(1));
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
         if passes(middle) {

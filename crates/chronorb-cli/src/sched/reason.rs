@@ -250,15 +250,11 @@ impl Remedies {
         let candidates = schedule.operations.len().min(MOST_CANDIDATES);
         let steps = candidates + OTHER_RULES.len();
         let found = with_progress("finding what would fit", steps as u64, |done| {
-            let mut costs = Vec::new();
             // Each operation alone could be too long for all that is late.
-            for operation in 0..candidates {
-                let cost = schedule.greatest_cost(&ranks, operation)?;
+            let operations = (0..candidates).inspect(|_| {
                 done.fetch_add(1, Ordering::Relaxed);
-                if cost > 0 && cost < schedule.operations[operation].cost {
-                    costs.push((operation, cost));
-                }
-            }
+            });
+            let costs = schedule.least_cuts(&ranks, operations, MOST_SHOWN)?;
             let mut rules = Vec::new();
             for rule in OTHER_RULES {
                 if rule != schedule.rules.priorities {
@@ -272,9 +268,7 @@ impl Remedies {
             }
             Ok((costs, rules))
         });
-        let (mut costs, rules) = found.map_err(|error| analysis(file, error))?;
-        costs.sort_by_key(|(operation, cost)| schedule.operations[*operation].cost - cost);
-        costs.truncate(MOST_SHOWN);
+        let (costs, rules) = found.map_err(|error| analysis(file, error))?;
         Ok(Self {
             costs,
             rules,

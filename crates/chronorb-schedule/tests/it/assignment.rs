@@ -7,6 +7,8 @@ use chronorb_schedule::{
     Analysis, FACTOR_UNIT, LaneOrder, LockFile, Schedule, ScheduleError, SimulationRun,
 };
 
+use crate::comparison::PLAIN;
+use crate::generated::{FileSpec, Parts};
 use crate::{millis, mistakes, schedule};
 
 /// The four rates of avionics, without lanes.
@@ -40,6 +42,43 @@ fn rates_have_the_responses_of_the_analysis() {
     assert_eq!(it.greatest_factor(&ranks).unwrap(), 18_181);
     assert_eq!(it.greatest_cost(&ranks, 1).unwrap(), 32_500_000);
     assert_eq!(it.greatest_cost(&ranks, 0).unwrap(), 550_000_000);
+}
+
+#[test]
+fn the_least_cuts_are_those_of_a_search_of_each_operation() {
+    let parts = Parts {
+        oneways: true,
+        late_deadlines: true,
+        ..PLAIN
+    };
+    let mut counts = [0; 4];
+    for seed in 0..100 {
+        let mut it = schedule(&FileSpec::random(seed, parts).text());
+        for operation in &mut it.operations {
+            operation.cost += operation.cost / 2;
+        }
+        let ranks = it.ranks().unwrap();
+        if it.to_task_sets(&ranks).unwrap().fits().unwrap_or(false) {
+            continue;
+        }
+        let own = |operation: usize| it.operations[operation].cost;
+        let operations = 0..it.operations.len();
+        let each = operations.clone().map(|operation| {
+            let cost = it.greatest_cost(&ranks, operation).unwrap();
+            (operation, cost)
+        });
+        let mut expected: Vec<_> = each
+            .filter(|(operation, cost)| (1..own(*operation)).contains(cost))
+            .collect();
+        expected.sort_by_key(|(operation, cost)| own(*operation) - cost);
+        for count in 1..3 {
+            expected.truncate(3 - count);
+            let cuts = it.least_cuts(&ranks, operations.clone(), 3 - count);
+            assert_eq!(cuts.unwrap(), expected, "seed {seed}");
+        }
+        counts[expected.len()] += 1;
+    }
+    assert!(counts[0] > 10 && counts[1] > 10, "{counts:?}");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn is_of(step: StepWork, work: Work) -> bool {
 }
 
 /// Files without the parts that can be in them.
-const PLAIN: Parts = Parts {
+pub(crate) const PLAIN: Parts = Parts {
     oneways: false,
     declared_lanes: false,
     many_callers: false,
