@@ -257,7 +257,7 @@ thread_local! {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Barrier, mpsc};
     use std::thread;
 
     use super::*;
@@ -343,13 +343,16 @@ mod tests {
     #[test]
     fn an_owner_that_ends_poisons_the_lock_for_waiters_and_later_ones() {
         let lock = lock();
+        let locked = Barrier::new(2);
         thread::scope(|scope| {
             let owner = scope.spawn(|| {
                 lock.lock().unwrap();
+                locked.wait();
                 while waiting(&lock) == 0 {
                     thread::yield_now();
                 }
             });
+            locked.wait();
             scope.spawn(|| assert_eq!(lock.lock(), Err(PiLockError::OwnerEnded)));
             owner.join().unwrap();
         });
