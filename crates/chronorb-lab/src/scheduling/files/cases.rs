@@ -46,7 +46,26 @@ pub(super) struct FileCase {
     worst: Vec<usize>,
 }
 
-/// The responses of the operations of a case, with the costs of calls.
+/// What the execution of a piece costs beside its time in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PieceCosts {
+    /// The time of a call that is added to each piece.
+    pub(super) overhead: Time,
+    /// The millionths by which an execution takes longer on a processor that also has its
+    /// interrupts and measures its wake-ups.
+    pub(super) dilation: u64,
+}
+
+impl PieceCosts {
+    /// Returns the longer time of an execution.
+    fn dilated(self, time: Time) -> Time {
+        let more = u128::from(time) * u128::from(self.dilation);
+        let more = u64::try_from(more.div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        time.saturating_add(more)
+    }
+}
+
+/// The responses of the operations of a case, with the costs of pieces.
 pub(super) struct CostedResponses {
     pub(super) analysed: Vec<Option<Time>>,
     pub(super) simulated: Vec<Time>,
@@ -110,14 +129,14 @@ impl FileCase {
         self.file.title(self.variant)
     }
 
-    /// Returns the random phasing in which the watched operation takes longest, the common first
-    /// arrival, and the random phasings in which the others take longest.
+    /// Returns the phasing in which the watched operation takes longest, the common first arrival,
+    /// and the phasings in which the others take longest.
     ///
-    /// Random ones, because a common arrival leaves the order of requests to chance.
+    /// The common arrival leaves the order of requests to chance, so that it is no worst one.
     fn worst_phasings(&self, responses: &[Vec<Time>]) -> Vec<usize> {
         let of = |operation: usize| {
-            let random = responses.iter().enumerate().skip(1);
-            let most = random.max_by_key(|(_, responses)| responses[operation]);
+            let apart = responses.iter().enumerate().skip(1);
+            let most = apart.max_by_key(|(_, responses)| responses[operation]);
             most.map_or(0, |(phasing, _)| phasing)
         };
         let watched = self.schedule.operation(self.file.watched).unwrap_or(0);
@@ -147,11 +166,21 @@ impl FileCase {
         operations.filter_map(|(index, it)| Some((index, it, it.period?)))
     }
 
-    /// Analyses and simulates the file with an overhead of each piece of an execution.
-    pub(super) fn with_overhead(&self, overhead: Time) -> Result<CostedResponses, LabError> {
+    /// Analyses and simulates the file with the costs of each piece of an execution.
+    pub(super) fn with_costs(&self, costs: PieceCosts) -> Result<CostedResponses, LabError> {
         let mut schedule = self.schedule.clone();
         for node in &mut schedule.nodes {
-            node.overhead = overhead;
+            node.overhead = costs.overhead;
+        }
+        for operation in &mut schedule.operations {
+            operation.cost = costs.dilated(operation.cost);
+            for used in &mut operation.locks {
+                used.time = costs.dilated(used.time);
+            }
+            let calls = operation.calls.iter_mut();
+            for before in calls.filter_map(|it| it.before.as_mut()) {
+                *before = costs.dilated(*before);
+            }
         }
         let analysis = schedule
             .to_task_sets(&self.assignment.band_ranks())
@@ -207,11 +236,17 @@ fn parse(file: &ScheduleFile) -> Result<Schedule, ScheduleErrors> {
     Schedule::parse(&format!("{}.toml", file.name), file.text, include)
 }
 
-/// Returns a common first arrival, and random ones that are the same in each run of the experiment.
+/// Returns a common first arrival, one for each activity at which it alone is later, and random
+/// ones that are the same in each run of the experiment.
 fn phasings(schedule: &Schedule) -> Vec<Vec<Time>> {
     let mut random = Rng::with_seed(SEED);
     let periods = || schedule.operations.iter().filter_map(|it| it.period);
-    let mut phasings = vec![periods().map(|_| 0).collect()];
+    let mut phasings: Vec<Vec<Time>> = vec![periods().map(|_| 0).collect()];
+    let activities = phasings[0].len();
+    phasings.extend((0..activities).map(|late| {
+        let each = (0..activities).map(|it| if it == late { LATER } else { 0 });
+        each.collect()
+    }));
     phasings.resize_with(PHASINGS, || {
         periods().map(|period| random.u64(0..period)).collect()
     });
@@ -278,6 +313,9 @@ pub(super) const ONE_WAY: &str = "one-way-call";
 pub(super) const WAITING: &str = "waiting-threads";
 /// The simulated phasings of each variant.
 const PHASINGS: usize = 200;
+/// By how much the first arrival of one activity is later than that of the others, which then have
+/// begun.
+const LATER: Time = 2_000_000;
 /// The length of a simulation.
 const WINDOW: Time = 600_000_000;
 /// Phasings are the same in each run of the experiment.
@@ -332,7 +370,11 @@ pub(super) mod tests {
     #[test]
     fn no_simulation_exceeds_the_analysis_with_and_without_costs() {
         for case in cases() {
-            let costed = case.with_overhead(60_000).unwrap();
+            let costs = PieceCosts {
+                overhead: 60_000,
+                dilation: 10_000,
+            };
+            let costed = case.with_costs(costs).unwrap();
             let all = case.analysed.iter().zip(&case.simulated);
             let all = all.chain(costed.analysed.iter().zip(&costed.simulated));
             for (analysed, simulated) in all {

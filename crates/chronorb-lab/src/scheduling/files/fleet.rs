@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder, sleep_until};
 use chronorb_sched::Time;
 use chronorb_schedule::{Operation, Schedule};
 
@@ -11,6 +11,7 @@ use super::node::{
     ActivityReleases, ActivityTimes, NodeOrder, NodeSpec, OperationSpec, OperationStep,
     OperationTimes, PeriodicJobs, SCHEDULE_NODE,
 };
+use crate::bench::work::compute;
 use crate::bench::{Cpus, ObjectReferences, real_time_options};
 use crate::error::LabError;
 use crate::process::Child;
@@ -166,6 +167,38 @@ impl<'c> ScheduleFleet<'c> {
     }
 }
 
+/// Measures the millionths by which an execution takes longer while its processor has interrupts
+/// and the doctor measures wake-ups: the 90th percentile on the first processor that nodes compute
+/// on. Longer ones are disturbances.
+pub(super) fn measure_dilation(length: Duration) -> Result<u64, LabError> {
+    let cpus = Cpus::of_this_process()?;
+    let last: Vec<_> = cpus.iter().last().into_iter().collect();
+    let measure = || {
+        let thread = ThreadBuilder::new("lab-dilation")
+            .scheduling(Scheduling::fifo(DILATION_PRIORITY))
+            .affinity(&last)
+            .spawn(move || {
+                let end = Deadline::after(length);
+                let mut times = Vec::new();
+                while !end.has_passed() {
+                    let begin = Monotonic::now();
+                    compute(DILATED);
+                    times.push(nanos(Monotonic::now().since(begin)));
+                    sleep_until(Monotonic::now() + DILATED);
+                }
+                times
+            });
+        let thread = thread.map_err(LabError::work("starting a thread that computes"))?;
+        let times = thread.join();
+        Ok(times.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    };
+    let (mut times, _) = with_disturbance(&cpus, length, measure)?;
+    times.sort_unstable();
+    let usual = times.get(times.len() * 9 / 10).copied().unwrap_or(0);
+    let more = usual.saturating_sub(nanos(DILATED));
+    Ok(more * 1_000_000 / nanos(DILATED))
+}
+
 /// Returns the processor of this machine for a node.
 fn cpu_of(schedule: &Schedule, node: usize, cpus: &Cpus) -> usize {
     let all: Vec<_> = cpus.iter().collect();
@@ -255,6 +288,10 @@ fn steps(schedule: &Schedule, operation: &Operation) -> Result<Vec<OperationStep
 
 /// The jobs by which the processes connect.
 const WARM_UP: u32 = 5;
+/// The execution by which the dilation is measured.
+const DILATED: Duration = Duration::from_millis(10);
+/// Below the threads that measure wake-ups.
+const DILATION_PRIORITY: u8 = 80;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ mod report;
 
 use serde::Serialize;
 
-use self::cases::{CostedResponses, FILES, FileCase, ScheduleFile};
+use self::cases::{CostedResponses, FILES, FileCase, PieceCosts, ScheduleFile};
 use self::fleet::{ScheduleFleet, ScheduleRun};
 use super::SchedulingPlan;
 use crate::error::LabError;
@@ -35,9 +35,11 @@ pub struct FileRow {
     pub simulated_ns: u64,
     /// The time that is added to each piece of an execution: the cost of a call.
     pub overhead_ns: u64,
-    /// The analysed response with the overhead.
+    /// The millionths by which executions take longer: for interrupts, and to measure wake-ups.
+    pub dilation_ppm: u64,
+    /// The analysed response with the overhead and the longer executions.
     pub analysed_with_overhead_ns: Option<u64>,
-    /// The simulated response with the overhead.
+    /// The simulated response with the overhead and the longer executions.
     pub simulated_with_overhead_ns: u64,
     /// The longest response of the ORB in this run.
     pub measured_ns: u64,
@@ -70,17 +72,21 @@ pub(super) fn measure(
     rows: &mut Vec<FileRow>,
 ) -> Result<bool, LabError> {
     let mut real_time = true;
+    let dilation = fleet::measure_dilation(plan.run)?;
     for case in FILES.iter().flat_map(ScheduleFile::cases) {
         let case = case?;
         watch.begin(&format!("the schedule file {}", case.title()));
         let mut fleet = ScheduleFleet::start(&case, lock_memory)?;
-        let overhead = fleet.calibrate(plan.calibration)?;
-        let costed = case.with_overhead(overhead)?;
+        let costs = PieceCosts {
+            overhead: fleet.calibrate(plan.calibration)?,
+            dilation,
+        };
+        let costed = case.with_costs(costs)?;
         for round in 1..=plan.rounds {
             watch.tick();
             let run = fleet.run(plan.run, case.phasing(round - 1))?;
             real_time &= run.real_time;
-            rows.extend(rows_of(&case, overhead, &costed, round, &run));
+            rows.extend(rows_of(&case, costs, &costed, round, &run));
         }
         fleet.stop()?;
     }
@@ -89,7 +95,7 @@ pub(super) fn measure(
 
 fn rows_of(
     case: &FileCase,
-    overhead: u64,
+    costs: PieceCosts,
     costed: &CostedResponses,
     round: u32,
     run: &ScheduleRun,
@@ -103,7 +109,8 @@ fn rows_of(
         deadline_ns: case.deadline(index),
         analysed_ns: case.analysed[index],
         simulated_ns: case.simulated[index],
-        overhead_ns: overhead,
+        overhead_ns: costs.overhead,
+        dilation_ppm: costs.dilation,
         analysed_with_overhead_ns: costed.analysed[index],
         simulated_with_overhead_ns: costed.simulated[index],
         measured_ns: times.longest_ns,
@@ -134,7 +141,7 @@ pub(super) mod tests {
     /// They are simulated once for all tests.
     static ROWS: LazyLock<Vec<FileRow>> = LazyLock::new(|| {
         let rows = cases::tests::cases().iter().flat_map(|case| {
-            let costed = case.with_overhead(OVERHEAD).unwrap();
+            let costed = case.with_costs(COSTS).unwrap();
             let operations = case.schedule.operations.iter().enumerate();
             let operations = operations.map(|(index, it)| OperationTimes {
                 name: it.name.clone(),
@@ -151,10 +158,13 @@ pub(super) mod tests {
                 operations: operations.collect(),
                 disturbance: 90_000,
             };
-            rows_of(case, OVERHEAD, &costed, 1, &run)
+            rows_of(case, COSTS, &costed, 1, &run)
         });
         rows.collect()
     });
 
-    const OVERHEAD: u64 = 60_000;
+    const COSTS: PieceCosts = PieceCosts {
+        overhead: 60_000,
+        dilation: 10_000,
+    };
 }

@@ -212,13 +212,16 @@ pub(in crate::scheduling) fn notes(rows: &[FileRow]) -> Vec<String> {
         let row = rows.iter().find(|row| row.file == name)?;
         Some(format!(" {name}: {}.", nanos(row.overhead_ns)))
     });
+    let dilation = rows.first().map_or(0, |row| row.dilation_ppm);
     vec![
         NOTE.to_owned(),
         format!(
             "The costs of calls are the p99 of jobs that only call, all activities at once, \
              divided by the pieces of the job. They are the overhead of each piece in the second \
-             analysis and simulation.{}",
-            overheads.collect::<String>()
+             analysis and simulation.{} There each execution takes {:.2} % longer, which is what \
+             the p90 of an execution alone takes, with interrupts and while wake-ups are measured.",
+            overheads.collect::<String>(),
+            dilation as f64 / 1e4,
         ),
     ]
 }
@@ -247,7 +250,8 @@ const NOTE: &str = "Schedule files: each node is a process with the lanes, threa
      of the assignment; each activity has its threads. A node whose processor has a cpu in the \
      file computes on one processor of this machine. Any other node stands for a machine of its \
      own, and waits as long as it would execute. Runs take turns at a common first arrival, and at \
-     the random first arrivals, among 199, with the longest simulated response of an operation.";
+     those first arrivals with the longest simulated response of an operation, among random ones \
+     and such with one activity later than the others.";
 const COLUMNS: [&str; 10] = [
     "deadline",
     "analysed",
