@@ -39,7 +39,7 @@ pub use owned::TypeCodeBuf;
 /// ```
 ///
 /// Source: CORBA 3.3 part 1, clause 8.11.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum TypeCode<'a> {
     /// `tk_null`: of an any that holds nothing.

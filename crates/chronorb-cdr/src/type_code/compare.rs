@@ -1,6 +1,37 @@
 //! Equality and equivalence of type codes.
 
+use std::hash::{Hash, Hasher};
+
 use super::{TypeCode, unrolled};
+
+/// Equal if they are the same including names, repository identifiers and aliases. The label of the
+/// default member of a union has no meaning, and is not compared.
+impl PartialEq for TypeCode<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let same = || {
+            for index in 0.. {
+                match (unrolled::part(self, index), unrolled::part(other, index)) {
+                    (Some(part), Some(of_other)) if part == of_other => {}
+                    (None, None) => return true,
+                    _ => return false,
+                }
+            }
+            false
+        };
+        unrolled::are_alike(self, other) && same()
+    }
+}
+
+impl Eq for TypeCode<'_> {}
+
+/// Hashes less than `==` compares: the kinds, identifiers and names of the type and its parts.
+impl Hash for TypeCode<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind(), self.id(), self.name()).hash(state);
+        let parts = (0..).map_while(|index| unrolled::part(self, index));
+        parts.for_each(|part| part.hash(state));
+    }
+}
 
 /// Comparisons, as CORBA 3.3 part 1, clause 8.11.1 has them.
 impl TypeCode<'_> {

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::TypeCode;
+use super::{TypeCode, UnionMember};
 
 /// Whether both represent the same infinite tree.
 pub(super) fn equal(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
@@ -95,9 +95,12 @@ impl Classes {
     }
 }
 
-/// Whether two type codes are the same but for their parts.
-fn are_alike(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
-    use TypeCode::{Event, Except, Sequence, Struct, Union, Value};
+/// Whether two type codes are the same but for their parts. The label of a default member has no
+/// meaning (CORBA 3.3 part 2, 9.3.5.1), and each ORB writes another one.
+pub(super) fn are_alike(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
+    use TypeCode::{
+        Array, Enum, Event, Except, Fixed, Sequence, String, Struct, Union, Value, WString,
+    };
     if (one.kind(), one.id(), one.name()) != (other.kind(), other.id(), other.name()) {
         return false;
     }
@@ -118,13 +121,30 @@ fn are_alike(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
                 ..
             },
         ) => {
-            let (a, b) = (a.iter(), b.iter());
+            let label = |index, member: &UnionMember<'_>| {
+                let is_default = *default_a == Some(index);
+                (!is_default).then_some(member.label)
+            };
+            let (a, b) = ((0..).zip(*a), (0..).zip(*b));
             default_a == default_b
-                && a.map(|a| (a.label, a.name))
-                    .eq(b.map(|b| (b.label, b.name)))
+                && a.map(|(index, a)| (label(index, a), a.name))
+                    .eq(b.map(|(index, b)| (label(index, b), b.name)))
         }
-        (Sequence { bound: a, .. }, Sequence { bound: b, .. }) => a == b,
-        (TypeCode::Array { length: a, .. }, TypeCode::Array { length: b, .. }) => a == b,
+        (Enum { members: a, .. }, Enum { members: b, .. }) => a == b,
+        (String { bound: a }, String { bound: b })
+        | (WString { bound: a }, WString { bound: b })
+        | (Sequence { bound: a, .. }, Sequence { bound: b, .. })
+        | (Array { length: a, .. }, Array { length: b, .. }) => a == b,
+        (
+            Fixed {
+                digits: digits_a,
+                scale: scale_a,
+            },
+            Fixed {
+                digits: digits_b,
+                scale: scale_b,
+            },
+        ) => digits_a == digits_b && scale_a == scale_b,
         (
             Value {
                 modifier: modifier_a,
@@ -154,13 +174,13 @@ fn are_alike(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
                 && a.map(|a| (a.name, a.is_public))
                     .eq(b.map(|b| (b.name, b.is_public)))
         }
-        (TypeCode::Alias { .. }, _) | (TypeCode::ValueBox { .. }, _) => true,
-        _ => one == other,
+        // All of the others is in the kind, the identifier and the name.
+        _ => true,
     }
 }
 
 /// The part of that index; `None` behind the last.
-fn part<'t>(type_code: &TypeCode<'t>, index: usize) -> Option<&'t TypeCode<'t>> {
+pub(super) fn part<'t>(type_code: &TypeCode<'t>, index: usize) -> Option<&'t TypeCode<'t>> {
     match type_code {
         TypeCode::Struct { members, .. } | TypeCode::Except { members, .. } => {
             members.get(index).map(|member| &member.type_code)

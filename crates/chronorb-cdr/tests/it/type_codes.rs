@@ -495,6 +495,93 @@ fn kinds_are_equivalent_only_to_themselves() {
     });
 }
 
+/// omniORB writes -32768 for the `default` of a `short`, and 255 for that of a `char`, where this
+/// ORB writes 0.
+#[test]
+fn the_label_of_a_default_member_is_not_compared() {
+    use std::hash::{BuildHasher, RandomState};
+    let hasher = RandomState::new();
+    let union = |discriminator: &'static TypeCode<'static>, labels: [i64; 2], default| {
+        let [one, other] = labels;
+        let member = |label, name, type_code| UnionMember {
+            label,
+            name,
+            type_code,
+        };
+        let members = [
+            member(one, "a", TypeCode::Long),
+            member(other, "c", TypeCode::Octet),
+        ];
+        TypeCodeBuf::from(TypeCode::Union {
+            id: "IDL:U:1.0",
+            name: "U",
+            discriminator,
+            default_index: default,
+            members: &members,
+        })
+    };
+    for (discriminator, label) in [(&TypeCode::Short, -32768), (&TypeCode::Char, 255)] {
+        let ours = union(discriminator, [1, 0], Some(1));
+        let theirs = union(discriminator, [1, label], Some(1));
+        let outer = |inner: &TypeCodeBuf| {
+            let members = [member("u", *inner.as_view())];
+            TypeCodeBuf::from(structure("IDL:S:1.0", &members))
+        };
+        let exception = |inner: &TypeCodeBuf| {
+            let members = [member("u", *inner.as_view())];
+            TypeCodeBuf::from(TypeCode::Except {
+                id: "IDL:X:1.0",
+                name: "X",
+                members: &members,
+            })
+        };
+        for (one, other) in [
+            (ours.clone(), theirs.clone()),
+            (outer(&ours), outer(&theirs)),
+            (exception(&ours), exception(&theirs)),
+        ] {
+            assert_eq!(one, other);
+            assert!(one.as_view().equal(other.as_view()) && one.as_view() == other.as_view());
+            assert!(one.as_view().equivalent(other.as_view()));
+            assert_eq!(
+                hasher.hash_one(one.as_view()),
+                hasher.hash_one(other.as_view())
+            );
+        }
+        // All other labels count.
+        for different in [
+            union(discriminator, [2, label], Some(1)),
+            union(discriminator, [1, label], None),
+            union(discriminator, [1, label], Some(0)),
+        ] {
+            assert_ne!(ours, different);
+            assert!(!ours.as_view().equal(different.as_view()));
+        }
+    }
+    // The value of a union that went through omniORB, in the branch of the default.
+    let sent = |type_code: TypeCodeBuf| AnyBuf::with_type(type_code, &Default(7, 9)).unwrap();
+    let ours = sent(union(&TypeCode::Short, [1, 0], Some(1)));
+    assert_eq!(ours, sent(union(&TypeCode::Short, [1, -32768], Some(1))));
+    assert_ne!(ours, sent(union(&TypeCode::Short, [2, 0], Some(1))));
+}
+
+/// The `default` of `union U switch (short) { case 1: long a; default: octet c; }`.
+#[derive(Clone, Copy)]
+struct Default(i16, u8);
+
+impl<'a> Cdr<'a> for Default {
+    const MIN_SIZE: usize = 3;
+
+    fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        e.write_i16(self.0)?;
+        e.write_u8(self.1)
+    }
+
+    fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
+        Ok(Self(d.read_i16()?, d.read_u8()?))
+    }
+}
+
 #[test]
 fn names_and_aliases_count_for_equality_and_not_for_equivalence() {
     let of = |id: &'static str, members: &'static [StructMember<'static>]| structure(id, members);
