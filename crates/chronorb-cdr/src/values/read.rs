@@ -64,7 +64,8 @@ impl<'a> Decoder<'a> {
                 let target = self.read_target()?;
                 Some(self.reading().value(target)?)
             }
-            CHUNK_LIMIT..0x8000_0000 if !self.in_chunks => {
+            // TAO writes a value without chunks into the chunk of the value that contains it.
+            CHUNK_LIMIT..0x8000_0000 if !self.in_chunks || tag & CHUNKED == 0 => {
                 Some(self.read_tagged(tag, start, formal, known)?)
             }
             _ => return Err(CdrError::InvalidValue),
@@ -181,7 +182,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
-        let has_fragments = self.joint != usize::MAX;
+        let (is_within, has_fragments) = (self.in_chunks, self.joint != usize::MAX);
         self.stack_limit().check(stack::Room::NONE)?;
         let reading = self.reading();
         if reading.open.len() >= MAX_VALUE_DEPTH as usize {
@@ -193,11 +194,9 @@ impl<'a> Decoder<'a> {
         reading.open.push(reading.values.len());
         reading.values.push((start, None));
         if !is_chunked {
-            // Everything within a value in chunks is in chunks.
-            return match reading.level {
-                0 => Ok(()),
-                _ => Err(CdrError::InvalidValue),
-            };
+            // Everything within a value in chunks is in chunks, its own or those of the value.
+            let has_chunks = reading.level == 0 || is_within;
+            return has_chunks.then_some(()).ok_or(CdrError::InvalidValue);
         }
         reading.level += 1;
         // Chunks do not work together with the fragments of GIOP 1.1.

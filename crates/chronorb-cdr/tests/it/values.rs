@@ -234,6 +234,88 @@ fn end_tags_behind_the_states_of_bases_are_skipped() {
     assert_eq!(base, Ok((1, 55, 0)));
 }
 
+/// TAO writes a value without chunks into the chunk of the value that contains it, against CORBA
+/// 3.3 part 2, 9.3.4.
+#[test]
+fn a_value_without_chunks_within_a_chunk_is_read_as_tao_writes_it() {
+    let within = octets![0x7fff_ff02_u32, POINT, 3, 4];
+    let of_type = |id, size: u32, state: &[u8]| {
+        let mut octets = octets![0x7fff_ff0e_u32, 2, id, BASE, 4, 1, -2, size, 2];
+        octets.extend_from_slice(state);
+        octets.extend_from_slice(&octets![-1, 55_u32]);
+        octets
+    };
+    let whole = 4 + within.len() as u32;
+    let read_derived = |octets: &[u8]| {
+        read(octets, |d| {
+            let derived = d.read_value::<dyn Derived>()?.expect("a value");
+            let place = derived.place().map(|place| (place.x(), place.y()));
+            Ok((
+                derived.a(),
+                derived.b(),
+                place,
+                d.read_u32()?,
+                d.remaining(),
+            ))
+        })
+    };
+    let correct = Ok((1, 2, Some((3, 4)), 55, 0));
+    assert_eq!(read_derived(&of_type(DERIVED, whole, &within)), correct);
+    // Of the formal type, and null.
+    let formal = octets![0x7fff_ff00_u32, 3, 4];
+    assert_eq!(read_derived(&of_type(DERIVED, 16, &formal)), correct);
+    let null = of_type(DERIVED, 8, &octets![0]);
+    assert_eq!(read_derived(&null), Ok((1, 2, None, 55, 0)));
+    // The chunk ends within the value, and the state continues in another one.
+    let (first, rest) = within.split_at(within.len() - 4);
+    let cut = [first, &octets![4_u32], rest].concat();
+    assert_eq!(read_derived(&of_type(DERIVED, whole - 4, &cut)), correct);
+    // A receiver that truncates the value skips the one within.
+    let base = read(&of_type("IDL:Unknown:1.0", whole, &within), |d| {
+        let base = d.read_value::<dyn Base>()?.expect("a value");
+        Ok((base.a(), d.read_u32()?, d.remaining()))
+    });
+    assert_eq!(base, Ok((1, 55, 0)));
+    // Later parts of the message may refer to it.
+    let mut again = of_type(DERIVED, whole, &within);
+    again.truncate(again.len() - 4);
+    let back = within.len() as i32 + 8;
+    again.extend_from_slice(&octets![0xffff_ffff_u32, -back]);
+    let both = read(&again, |d| {
+        let derived = d.read_value::<dyn Derived>()?.expect("a value");
+        let again = d.read_value::<dyn Point>()?.expect("a value");
+        Ok(Arc::ptr_eq(derived.place().expect("it has one"), &again))
+    });
+    assert_eq!(both, Ok(true));
+    // A value in chunks of its own begins behind a chunk, never within one.
+    let chunked = octets![0x7fff_ff0a_u32, POINT, 8, 3, 4, -2];
+    let within_one = of_type(DERIVED, 4 + chunked.len() as u32, &chunked);
+    assert_eq!(read_derived(&within_one), Err(CdrError::InvalidValue));
+    // A value without chunks begins within a chunk, never behind one.
+    let behind_one = of_type(DERIVED, 4, &within);
+    assert_eq!(read_derived(&behind_one), Err(CdrError::InvalidValue));
+    // Octets beyond the end of the chunk.
+    let short = of_type(DERIVED, whole - 2, &within);
+    assert!(read_derived(&short).is_err());
+}
+
+#[test]
+fn values_without_chunks_within_a_chunk_are_as_deep_as_others() {
+    let nested = |values: usize| {
+        let node = octets![0x7fff_ff00_u32, 1];
+        let mut state = octets![1];
+        state.extend_from_slice(&node.repeat(values));
+        state.extend_from_slice(&octets![0]);
+        let mut octets = octets![0x7fff_ff08_u32, state.len() as u32];
+        octets.extend_from_slice(&state);
+        octets.extend_from_slice(&octets![-1]);
+        read(&octets, |d| d.read_value::<Node>().map(|_| d.remaining()))
+    };
+    let most = MAX_VALUE_DEPTH as usize - 1;
+    assert_eq!(nested(most), Ok(0));
+    assert_eq!(nested(most + 1), Err(CdrError::TooDeep));
+}
+
 #[test]
 fn what_no_factory_knows_is_taken_for_its_base() {
     let octets = octets![
