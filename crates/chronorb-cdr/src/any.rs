@@ -124,8 +124,9 @@ impl<'a> Any<'a> {
     /// call takes room there.
     ///
     /// # Errors
-    /// [`CdrError::WrongType`] if it is of another type, [`CdrError::ArenaFull`] if it has no
-    /// room or this has no arena.
+    /// [`CdrError::WrongType`] if it is of another type; [`CdrError::ArenaFull`] if it has no
+    /// room; [`CdrError::NoArena`] if this was made by [`of`](Self::of),
+    /// [`with_type`](Self::with_type) or [`AnyBuf::as_view`].
     pub fn extract<T: Cdr<'a> + Typed>(&self) -> Result<T, CdrError> {
         self.extract_with(&T::TYPE_CODE, T::decode)
     }
@@ -146,7 +147,7 @@ impl<'a> Any<'a> {
         let body = match self.content {
             Content::Body(body) => body,
             Content::Value(value, Some(arena)) => &owned::view(self.type_code, value, arena)?,
-            Content::Value(_, None) | Content::Owned(_) => return Err(CdrError::ArenaFull),
+            Content::Value(_, None) | Content::Owned(_) => return Err(CdrError::NoArena),
             Content::Invalid(error) => return Err(error),
         };
         let mut d = body.decoder()?;

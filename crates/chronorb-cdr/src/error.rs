@@ -42,6 +42,12 @@ pub enum CdrError {
     /// The arena that holds decoded values has no room left.
     #[error("the arena for decoded values is full")]
     ArenaFull,
+    /// An any that was made to be sent has no arena to extract its value into.
+    #[error(
+        "an any that was made to be sent has no arena for its value; extract it by \
+         AnyBuf::extract, AnyBuf::with_view or Any::new"
+    )]
+    NoArena,
     /// The frame would grow over its limit.
     #[error("the message is greater than its limit")]
     FrameFull,

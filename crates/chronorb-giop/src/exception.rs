@@ -168,6 +168,7 @@ impl From<CdrError> for SystemException {
             CdrError::InvalidEnum => (Marshal, minor::INVALID_ENUM),
             CdrError::InvalidDiscriminator => (Marshal, minor::INVALID_DISCRIMINATOR),
             CdrError::ArenaFull => (NoMemory, minor::ARENA_FULL),
+            CdrError::NoArena => (BadParam, minor::NO_ARENA_IN_ANY),
             CdrError::OutOfMemory => (NoMemory, minor::OUT_OF_MEMORY),
             CdrError::FrameFull => (ImpLimit, minor::MESSAGE_TOO_LARGE),
             CdrError::TooDeep => (Marshal, minor::TOO_DEEP),

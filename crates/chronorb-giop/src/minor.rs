@@ -201,6 +201,8 @@ minors! {
     BadParam: VALUE_OUT_OF_RANGE = CHRONORB | 1, "a value is outside of the range of its type";
     BadParam: WRONG_SEGMENT_NAME = CHRONORB | 2,
         "another scheduling segment than the named one is the innermost";
+    BadParam: NO_ARENA_IN_ANY = CHRONORB | 3,
+        "an any that was made to be sent has no arena for its value";
     BadTypecode: INVALID_TYPE_CODE = CHRONORB | 1, "a type code is not valid";
     BadTypecode: WRONG_TYPE_IN_ANY = CHRONORB | 2, "an any holds a value of another type";
     NoImplement: OPAQUE_VALUE_IN_ANY = CHRONORB | 1,

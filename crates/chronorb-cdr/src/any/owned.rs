@@ -142,7 +142,8 @@ impl AnyBuf {
         with_room(octets, |arena| read(&self.as_view_in(arena)?))
     }
 
-    /// Returns the borrowed form to be sent. It has no arena to extract the value into.
+    /// Returns the borrowed form to be sent. It has no arena to extract the value into, and refuses
+    /// that with [`CdrError::NoArena`].
     pub fn as_view(&self) -> Any<'_> {
         Any {
             type_code: self.type_code(),

@@ -104,11 +104,20 @@ fn a_value_of_another_type_is_not_there() {
     assert_eq!(any.extract::<i32>(), Err(CdrError::WrongType));
     assert_eq!(any.extract::<&str>(), Err(CdrError::WrongType));
     assert_eq!(Any::NULL.extract::<()>(), Err(CdrError::WrongType));
-    assert_eq!(
-        Any::of(&7_u32).extract::<u32>(),
-        Err(CdrError::ArenaFull),
-        "there is none"
-    );
+}
+
+#[test]
+fn an_any_that_is_only_to_be_sent_says_that_it_has_no_arena() {
+    let own = AnyBuf::new(&7_i16).unwrap();
+    for any in [own.as_view(), Any::of(&7_i16)] {
+        let refused = any.extract::<i16>().expect_err("it has none");
+        assert_eq!(refused, CdrError::NoArena);
+        let text = refused.to_string();
+        assert!(text.contains("AnyBuf::with_view"), "{text}");
+        assert_eq!(any.extract::<i32>(), Err(CdrError::WrongType));
+    }
+    assert_eq!(own.extract::<i16>(), Ok(7));
+    assert_eq!(own.with_view(|any| any.extract::<i16>()), Ok(7));
 }
 
 #[test]

@@ -361,11 +361,12 @@ fn what_cannot_be_marshalled_is_the_exception_that_the_standard_names() {
         let exception = SystemException::from(error);
         (exception.kind, exception.minor)
     };
-    use SystemExceptionKind::{DataConversion, ImpLimit, Marshal, NoMemory};
+    use SystemExceptionKind::{BadParam, DataConversion, ImpLimit, Marshal, NoMemory};
     assert_eq!(of(CdrError::UnmappableChar), (DataConversion, 0x4f4d_0001));
     assert_eq!(of(CdrError::WideNotAllowedWrite), (Marshal, 0x4f4d_0005));
     assert_eq!(of(CdrError::WideNotAllowedRead), (Marshal, 0x4f4d_0006));
     assert_eq!(of(CdrError::ArenaFull), (NoMemory, minor::ARENA_FULL));
+    assert_eq!(of(CdrError::NoArena), (BadParam, minor::NO_ARENA_IN_ANY));
     assert_eq!(
         of(CdrError::FrameFull),
         (ImpLimit, minor::MESSAGE_TOO_LARGE)
