@@ -297,6 +297,10 @@ impl Checker<'_> {
     /// Returns the definition that a pragma names; `None` if it has no identifier in the model, and
     /// after errors.
     fn identified(&mut self, scope: ScopeId, name: &ScopedName) -> Option<DefId> {
+        // The types of the language that have names have fixed identifiers.
+        if self.pseudo_type(scope, name).is_some() {
+            return None;
+        }
         let entity = self.resolve(scope, name)?;
         let def = self.scopes.entity(entity).kind.def()?;
         let definition = &self.definitions[def.0 as usize];

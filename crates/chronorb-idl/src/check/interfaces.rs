@@ -24,6 +24,10 @@ impl Checker<'_> {
             self.check_same_kind(id, def, head);
             return;
         }
+        // The files of other ORBs declare this type of the language as an interface.
+        if &*head.name.name == "TypeCode" && self.scopes.get(scope).path == ["CORBA"] {
+            return;
+        }
         self.declare_interface(scope, head);
     }
 

@@ -371,6 +371,29 @@ fn line_markers_say_what_the_main_file_defines() {
     assert!(find(&model, "Main").1.in_main_file);
 }
 
+/// TAO's `.pidl` files and the `orb.idl` of CORBA declare it so.
+#[test]
+fn type_code_stays_a_type_where_corba_declares_it_as_an_interface() {
+    let text = "module CORBA { interface TypeCode; \n#pragma version TypeCode 2.3\n\
+                struct S { TypeCode type; }; }; struct T { CORBA::TypeCode type; };";
+    let compilation = compile_text("test.idl", text, &Options::default()).unwrap();
+    assert!(
+        compilation.warnings.is_empty(),
+        "{:?}",
+        compilation.warnings
+    );
+    for name in ["CORBA::S", "T"] {
+        let DefKind::Struct { members, .. } = &find(&compilation.model, name).1.kind else {
+            panic!("{name} is a struct");
+        };
+        assert_eq!(members[0].ty, Type::TypeCode, "{name}");
+    }
+    // Elsewhere the name is free.
+    let other = "module M { interface TypeCode { }; struct S { TypeCode type; }; };";
+    let compilation = compile_text("test.idl", other, &Options::default()).unwrap();
+    assert!(!interface(&compilation.model, "M::TypeCode").forward_only);
+}
+
 #[test]
 fn an_interface_may_stay_declared_only() {
     let compilation = compile_text(
