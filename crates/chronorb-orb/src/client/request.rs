@@ -173,20 +173,21 @@ fn write_header(
         list[count] = ServiceContext { id, data };
         count += 1;
     };
+    // Servers of older versions are other ORBs, which do not know these contexts.
+    let is_new = announces && binding.version >= Version::V1_2;
+    // TAO reads only the first context that it knows.
+    #[cfg(feature = "bidir")]
+    if is_new && let Some(data) = connection.listen_points() {
+        add(contexts::BI_DIR_IIOP, data);
+    }
     if let Some(data) = &code_sets {
         add(contexts::CODE_SETS, data);
     }
-    // Servers of older versions are other ORBs, which do not know these contexts.
-    let is_new = announces && binding.version >= Version::V1_2;
     if is_new && connection.has_one_call_at_a_time() {
         add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
     }
     if is_new && connection.link().proposes_lite() {
         add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
-    }
-    #[cfg(feature = "bidir")]
-    if is_new && let Some(data) = connection.listen_points() {
-        add(contexts::BI_DIR_IIOP, data);
     }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);

@@ -2,12 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use chronorb_cdr::{Arena, Frame};
+use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
-    IiopProfile, MessageHeader, MessageProtocol, MessageType, RequestHeader, ResponseFlags,
-    ServiceContext, Target, Version, contexts, encode_request, finish_message, start_message,
+    Component, IiopProfile, MessageHeader, MessageProtocol, MessageType, RequestHeader,
+    ResponseFlags, ServiceContext, Target, Version, contexts, encode_request, finish_message,
+    start_message,
 };
 use chronorb_orb::poa::{Poa, Policy};
 use chronorb_orb::rtcorba::{BidirectionalMode, ClientPolicy, ClientPolicyKind, SetOverride};
@@ -144,6 +146,41 @@ fn callbacks_as_in_the_book() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(pools[0].lanes[0].accepted, 0);
     orb.shutdown(true)?;
     Ok(server.shutdown(true)?)
+}
+
+/// TAO reads only the first service context that it knows, so with the code sets before it calls
+/// back on a connection of its own. TAO's client writes the listen points first.
+#[test]
+fn listen_points_are_announced_before_the_code_sets_as_tao_reads_them() {
+    let client = alone(BidirectionalConnections::Offer);
+    let _callbacks = serve(&callbacks(&client, &[]));
+    offer(&client);
+    let (tell, told) = mpsc::channel();
+    let server = raw_server(move |mut peer| {
+        let request = peer.request().expect("a request comes");
+        tell.send(peer.body.clone()).expect("the test waits");
+        peer.answer(request);
+        peer.until_the_end();
+    });
+    let mut ior = object_at(&client, server.address).ior().clone();
+    let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
+    let code_sets = Component::CodeSets(CodeSetComponentInfo::ours());
+    profile.components = vec![code_sets.tagged().expect("it fits")];
+    ior.profiles = vec![profile.tagged().expect("it fits")];
+    let object = client.ior_to_object(ior).expect("it is not nil");
+    assert_eq!(add(&object, 1, 2), Ok(3));
+    let body = told.recv_timeout(PATIENCE).expect("a request came");
+    let size = (body.len() as u32).to_le_bytes();
+    let message = [&b"GIOP\x01\x02\x01\0"[..], &size, &body].concat();
+    let mut frame = Frame::new(message.len(), message.len());
+    frame.extend_from_slice(&message).expect("there is room");
+    let header = MessageHeader::parse(&message).expect("it is whole");
+    let arena = Arena::new(1 << 10);
+    let mut d = header.decoder(&mut frame, &arena);
+    let request = RequestHeader::decode(&mut d, header.protocol).expect("our own");
+    let ids: Vec<_> = request.contexts.iter().map(|context| context.id).collect();
+    assert_eq!(ids[..2], [contexts::BI_DIR_IIOP, contexts::CODE_SETS]);
+    client.shutdown(true).expect("it runs");
 }
 
 #[test]
@@ -560,7 +597,7 @@ fn a_request_on_a_connection_that_is_not_bidirectional_gets_message_error() {
         let client = orb_with(|config| config.client_connection = strategy);
         let (_, own) = serve(&client.root_poa().expect("the ORB runs"));
         let key = profile_of(&own).object_key;
-        let (told, tell) = std::sync::mpsc::channel();
+        let (told, tell) = mpsc::channel();
         let raw = raw_server(move |mut peer| {
             peer.request().expect("a call");
             peer.send(&request(&key, b"add", 1, &[]));
