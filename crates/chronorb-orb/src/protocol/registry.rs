@@ -1,6 +1,6 @@
 //! The protocols that an ORB has.
 
-use chronorb_giop::{Ior, TAG_INTERNET_IOP, TaggedProfile};
+use chronorb_giop::{Ior, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile};
 use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
@@ -142,7 +142,9 @@ impl Registry {
     }
 
     /// Whether the profiles of two references have the same content, in the same order. Malformed
-    /// ones must have the same octets.
+    /// ones must have the same octets. Profiles that only have components say nothing about the
+    /// object: an ORB that passes a reference on may add one, as omniORB does on bidirectional
+    /// connections.
     pub(crate) fn say_the_same(&self, one: &Ior, other: &Ior) -> bool {
         let same = |(one, other): (&TaggedProfile, &TaggedProfile)| {
             let said = |profile: &TaggedProfile| {
@@ -159,8 +161,13 @@ impl Registry {
             let is_read_same = || said(one).is_some_and(|parts| said(other) == Some(parts));
             one == other || (one.tag == other.tag && is_read_same())
         };
-        let (one, other) = (&one.profiles, &other.profiles);
-        one.len() == other.len() && one.iter().zip(other).all(same)
+        match with_addresses(one).count() {
+            0 => one.profiles == other.profiles,
+            n => {
+                let mut pairs = with_addresses(one).zip(with_addresses(other));
+                n == with_addresses(other).count() && pairs.all(same)
+            }
+        }
     }
 
     pub(crate) fn has(&self, tag: u32) -> bool {
@@ -171,6 +178,12 @@ impl Registry {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PluggableProtocol> {
         self.0.iter()
     }
+}
+
+/// The profiles of a reference that have an address.
+fn with_addresses(ior: &Ior) -> impl Iterator<Item = &TaggedProfile> {
+    let all = ior.profiles.iter();
+    all.filter(|profile| profile.tag != TAG_MULTIPLE_COMPONENTS)
 }
 
 /// Schemes of protocols whose features, which have the same names, this program is built without.

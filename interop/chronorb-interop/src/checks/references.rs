@@ -119,7 +119,7 @@ fn check_text(subject: &Subject, relations: &Relations, report: &mut Report) {
 
 /// Returns a POA that is called on the client's own connections, if the ORB offers that; else the
 /// root POA.
-fn poa_for_callbacks(orb: &Orb) -> Result<(Poa, bool), Failure> {
+fn poa_for_callbacks(orb: &Orb) -> Result<Poa, Failure> {
     let root = orb.root_poa()?;
     let both = BidirectionalMode::Both;
     match root.create_poa("callbacks", None, &[Policy::Bidirectional(both)]) {
@@ -127,29 +127,27 @@ fn poa_for_callbacks(orb: &Orb) -> Result<(Poa, bool), Failure> {
             let policies = [ClientPolicy::Bidirectional(both)];
             orb.policy_manager()
                 .set_policy_overrides(&policies, SetOverride::Add)?;
-            Ok((poa, true))
+            Ok(poa)
         }
-        Err(CreatePoaError::InvalidPolicy { .. }) => Ok((root, false)),
+        Err(CreatePoaError::InvalidPolicy { .. }) => Ok(root),
         Err(error) => Err(error.into()),
     }
 }
 
 pub(super) fn check_callbacks(subject: &Subject, report: &mut Report) -> Result<(), Failure> {
     let relations = subject.hub.get_relations()?.ok_or(NIL)?;
-    let (poa, is_bidirectional) = poa_for_callbacks(&subject.orb)?;
+    let poa = poa_for_callbacks(&subject.orb)?;
     poa.manager().activate()?;
     let id = poa.activate_object(EchoSkeleton::new(EchoObject))?;
     let own = Echo::unchecked_narrow(&poa.id_to_reference(&id)?);
 
-    // omniORB adds the connection by which it calls back to a reference.
-    if !is_bidirectional {
-        report.echo(
-            "the client's object there and back",
-            Some(own.clone()),
-            Some(subject.echo.clone()),
-            |v, io| relations.echo_echo(v.as_ref(), io),
-        );
-    }
+    // On bidirectional connections omniORB adds a profile of components.
+    report.echo(
+        "the client's object there and back",
+        Some(own.clone()),
+        Some(subject.echo.clone()),
+        |v, io| relations.echo_echo(v.as_ref(), io),
+    );
     report.check("call back into the client", || {
         Ok(relations.call(Some(&own), -8)? == -8)
     });

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian, Frame};
 use chronorb_giop::{
-    Component, IiopProfile, Ior, TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version, minor,
+    Component, IiopProfile, Ior, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedComponent,
+    TaggedProfile, Version, minor,
 };
 use chronorb_orb::codegen::v1::{bad_operation, reply_error};
 use chronorb_orb::{
@@ -187,6 +188,42 @@ fn references_are_equal_where_their_profiles_say_the_same() {
         assert!(!one.is_equivalent(&object(&other)));
         assert!(!one.is_equivalent(&object(&rewritten(&other))));
     }
+}
+
+/// omniORB adds the address of its client in such a profile to the references that it sends over
+/// bidirectional connections.
+#[test]
+fn a_profile_of_components_is_no_part_of_the_identity_of_an_object() {
+    let orb = orb();
+    let client = TaggedProfile {
+        tag: TAG_MULTIPLE_COMPONENTS,
+        data: [
+            &[1, 0, 0, 0, 1, 0, 0, 0, 1, 0x54, 0x54, 0x41][..],
+            &[20, 0, 0, 0, 1, 0, 0, 0, 10, 0, 0, 0],
+            b"127.0.0.1\0\x67\x12",
+        ]
+        .concat(),
+    };
+    let object = |profiles: &[&TaggedProfile]| {
+        let profiles = profiles.iter().map(|&profile| profile.clone());
+        read(&orb, &ior(profiles.collect())).expect("it reads")
+    };
+    let (own, other) = (profile(4711, Vec::new()), profile(4712, Vec::new()));
+    let plain = object(&[&own]);
+    for back in [object(&[&own, &client]), object(&[&client, &own])] {
+        assert_eq!(plain, back);
+        assert_eq!(back, plain);
+        assert_eq!(HashSet::from([plain.clone(), back.clone()]).len(), 1);
+        assert_ne!(back, object(&[&other, &client]));
+        assert_ne!(back, object(&[&own, &other]));
+    }
+    // A reference without any address is equal to the same profiles only.
+    let mut changed = client.clone();
+    *changed.data.last_mut().expect("it has octets") ^= 1;
+    assert_eq!(object(&[&client]), object(&[&client]));
+    assert_ne!(object(&[&client]), object(&[&changed]));
+    assert_ne!(object(&[&client]), plain);
+    assert_ne!(plain, object(&[&client]));
 }
 
 #[test]
