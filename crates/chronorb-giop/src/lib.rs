@@ -80,7 +80,7 @@ pub use policies::{
 };
 pub use profile::{
     IiopProfile, PathProfile, TAG_DIOP, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP,
-    TAG_UIOP,
+    TAG_UIOP, decode_components,
 };
 pub use protocol::{MessageProtocol, Protocol};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply, start_usual_reply};

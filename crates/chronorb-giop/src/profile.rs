@@ -162,13 +162,25 @@ fn read_rest(
     if version == Version::V1_0 {
         return Ok((object_key, Vec::new()));
     }
-    let components = r.read_seq(|r| {
+    Ok((object_key, read_components(r)?))
+}
+
+fn read_components(r: &mut Reader<'_>) -> Result<Vec<TaggedComponent>, CdrError> {
+    r.read_seq(|r| {
         Ok(TaggedComponent {
             tag: r.read_u32()?,
             data: r.read_octet_seq()?.to_vec(),
         })
-    })?;
-    Ok((object_key, components))
+    })
+}
+
+/// Reads the content of a profile of tag [`TAG_MULTIPLE_COMPONENTS`]: the components that belong to
+/// all profiles of its reference (CORBA 3.3 part 2, clause 7.6.4).
+///
+/// # Errors
+/// Those of malformed content.
+pub fn decode_components(data: &[u8]) -> Result<Vec<TaggedComponent>, CdrError> {
+    read_components(&mut Reader::new(data)?)
 }
 
 /// The object key of a profile, where it lies; there is none in one of another tag than

@@ -8,8 +8,9 @@ use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::TAG_INTERNET_IOP;
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_POLICIES, TAG_TAO_ENDPOINTS,
-    TaggedProfile, Version,
+    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_CODE_SETS,
+    TAG_MULTIPLE_COMPONENTS, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedProfile, Version,
+    decode_components,
 };
 use chronorb_transport::Address;
 
@@ -49,6 +50,7 @@ impl Profile {
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, (index, source), core))
             .collect();
+        add_common_code_sets(&mut all, ior);
         let rank = |profile: &Self| {
             let of_protocol = profile.ways.first().map(|way| way.rank);
             (of_protocol, Reverse(profile.version))
@@ -270,6 +272,24 @@ impl Profile {
     fn sort(&mut self) {
         sort_by_rank(&mut self.ways, |way| way.rank);
         sort_by_rank(&mut self.lanes, |(_, way)| way.rank);
+    }
+}
+
+/// Adds the code sets in a profile of components to the profiles that have none of their own.
+fn add_common_code_sets(profiles: &mut [Profile], ior: &Ior) {
+    let mut lists = ior.profiles.iter();
+    let Some(list) = lists.find(|profile| profile.tag == TAG_MULTIPLE_COMPONENTS) else {
+        return;
+    };
+    let components = decode_components(&list.data).unwrap_or_default();
+    let common = components
+        .iter()
+        .find(|component| component.tag == TAG_CODE_SETS);
+    let common = common.and_then(|component| CodeSetComponentInfo::decode(&component.data).ok());
+    for profile in profiles {
+        if profile.code_sets.is_none() {
+            profile.code_sets.clone_from(&common);
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! The code set of transmitted text, by the settings of client and server.
 
-use chronorb_giop::codesets::{CodeSetComponentInfo, ISO_8859_1, UTF_8};
-use chronorb_giop::{Component, IiopProfile};
+use chronorb_cdr::{Encoder, Endian, Frame};
+use chronorb_giop::codesets::{CodeSetComponent, CodeSetComponentInfo, ISO_8859_1, UTF_8};
+use chronorb_giop::{
+    Component, IiopProfile, Ior, TAG_CODE_SETS, TAG_MULTIPLE_COMPONENTS, TaggedProfile,
+};
 use chronorb_orb::CharCodeSet::{self, Latin1, Utf8};
 use chronorb_orb::{Char, Object, Orb, SystemException, SystemExceptionKind, minor};
 
@@ -35,7 +38,7 @@ fn told(s: &ServedProbe) -> CodeSetComponentInfo {
 }
 
 fn letter(object: &Object, letter: u8) -> Result<Char, SystemException> {
-    let write = |e: &mut chronorb_cdr::Encoder<'_>| e.write_char(Char(letter));
+    let write = |e: &mut Encoder<'_>| e.write_char(Char(letter));
     call(object, "letter", &write, |d| d.read_char())
 }
 
@@ -82,4 +85,69 @@ fn text_travels_in_the_code_set_that_both_sides_come_to() {
             client.shutdown(false).expect("it can be shut down");
         }
     }
+}
+
+/// Returns a profile with the code sets as its only component, in big endian.
+fn common(info: &CodeSetComponentInfo) -> TaggedProfile {
+    let data = info.encode().expect("it fits");
+    let mut frame = Frame::new(64, 1 << 10);
+    let mut e = Encoder::new(&mut frame, Endian::Big);
+    let mut write = || {
+        e.write_u8(0)?;
+        e.write_len(1)?;
+        e.write_u32(TAG_CODE_SETS)?;
+        e.write_octet_seq(&data)
+    };
+    write().expect("there is room");
+    TaggedProfile {
+        tag: TAG_MULTIPLE_COMPONENTS,
+        data: frame.as_slice().to_vec(),
+    }
+}
+
+/// Combat writes them there, and omniORB and JacORB use them.
+#[test]
+fn code_sets_in_a_profile_of_components_are_used_by_profiles_without_their_own() {
+    let s = served_by(orb(Utf8, true));
+    let own = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    let mut bare = own.clone();
+    bare.components
+        .retain(|component| component.tag != TAG_CODE_SETS);
+    let latin = CodeSetComponentInfo::with_char(CodeSetComponent {
+        native: ISO_8859_1,
+        conversion: Vec::new(),
+    });
+    let utf_8 = CodeSetComponentInfo::ours();
+    let refused = Err(SystemExceptionKind::DataConversion);
+    let euro = Ok("\u{20ac}".to_owned());
+    for (profile, others, expected) in [
+        (&bare, vec![], &refused),
+        (&bare, vec![common(&utf_8)], &euro),
+        (&bare, vec![common(&latin)], &refused),
+        (&own, vec![common(&latin)], &euro),
+    ] {
+        let own = profile.tagged().expect("it fits");
+        for profiles in [
+            [vec![own.clone()], others.clone()].concat(),
+            [others.clone(), vec![own.clone()]].concat(),
+        ] {
+            let ior = Ior {
+                profiles,
+                ..s.object.ior().clone()
+            };
+            let object = s.client.ior_to_object(ior).expect("it is not nil");
+            let result = echo(&object, "\u{20ac}").map_err(|refused| refused.kind);
+            assert_eq!(&result, expected);
+        }
+    }
+    // Octets that are no components change nothing.
+    let mut malformed = common(&utf_8);
+    malformed.data.truncate(9);
+    let profiles = vec![bare.tagged().expect("it fits"), malformed];
+    let ior = Ior {
+        profiles,
+        ..s.object.ior().clone()
+    };
+    let object = s.client.ior_to_object(ior).expect("it is not nil");
+    assert_eq!(echo(&object, "e").as_deref(), Ok("e"));
 }
