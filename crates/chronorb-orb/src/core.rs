@@ -170,7 +170,6 @@ impl Core {
     }
 
     /// Whether access rules decide to which addresses this process connects.
-    #[cfg(any(feature = "uiop", feature = "ssliop"))]
     pub(crate) fn judges_addresses(&self) -> bool {
         #[cfg(feature = "access")]
         return !self.config.client_transport_rules.is_empty();

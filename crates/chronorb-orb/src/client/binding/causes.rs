@@ -10,6 +10,7 @@ use crate::client::route::NoRoute;
 use crate::failure::{self, because};
 use crate::object::Object;
 use crate::profile::Profile;
+use crate::protocol::Source;
 use crate::rtcorba::policies::POLICIES_CONFLICT;
 use crate::rtcorba::{ClientPolicy, Priority};
 
@@ -55,8 +56,20 @@ pub(super) fn note_cause<const N: usize>(causes: &mut Text<N>) {
 /// Records the profiles of a reference, none of which this ORB can use.
 #[cold]
 pub(super) fn unusable(object: &Object) -> SystemException {
-    let protocols = &object.core().protocols;
-    let mut profiles = object.ior().profiles.iter();
+    let (core, ior) = (object.core(), object.ior());
+    if Profile::of(ior, Source::Application, core).is_some() {
+        let what = "the reference came in a message, and does not prove that its local address is \
+                    on this machine";
+        let remedy = if cfg!(feature = "access") {
+            "a rule that permits the peer (-ORBClientTransportRule), as \"uid=self unix\", lets it \
+             be used"
+        } else {
+            "a rule for it needs the feature access"
+        };
+        return because(NO_USABLE_PROFILE, format_args!("{what}: {remedy}"));
+    }
+    let protocols = &core.protocols;
+    let mut profiles = ior.profiles.iter();
     if profiles.any(|profile| protocols.form_of(profile.tag).is_some()) {
         let what =
             "the reference has no address that this ORB can use: the profiles of its protocols";
@@ -64,7 +77,7 @@ pub(super) fn unusable(object: &Object) -> SystemException {
         return because(NO_USABLE_PROFILE, format_args!("{what} {why}"));
     }
     let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
-    for (index, profile) in object.ior().profiles.iter().enumerate() {
+    for (index, profile) in ior.profiles.iter().enumerate() {
         let part = if index == 0 {
             "; the tags of its profiles are"
         } else {

@@ -1,11 +1,18 @@
 //! GIOP over Unix-domain sockets: paths, profiles and lanes.
 
-use chronorb_giop::{PathProfile, TAG_INTERNET_IOP, TAG_PLACE, TAG_TAO_ENDPOINTS, TAG_UIOP};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use chronorb_cdr::{Encoder, Endian, Frame};
+use chronorb_giop::{
+    Ior, PathProfile, TAG_CODE_SETS, TAG_INTERNET_IOP, TAG_ORB_TYPE, TAG_PLACE, TAG_TAO_ENDPOINTS,
+    TAG_UIOP, TaggedProfile,
+};
 use chronorb_orb::{Object, Orb, OrbConfig, SystemExceptionKind};
 use chronorb_transport::parse_endpoints;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
+use crate::support::raw_server::{forward, object_at, raw_server};
 use crate::support::{ProbeSkeleton, add, call, orb_with, priority, relayed, served_by};
 
 fn server(endpoints: &str) -> Orb {
@@ -87,7 +94,7 @@ fn large_messages_go_whole_and_in_fragments() {
         }));
         let client = orb_with(configure);
         let object = client.ior_to_object(s.object.ior().clone());
-        let write = |e: &mut chronorb_cdr::Encoder<'_>| e.write_octet_seq(&octets);
+        let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
         let back = call(&object.expect("not nil"), "octets", &write, |d| {
             Ok(d.read_octet_seq()? == octets)
         });
@@ -149,7 +156,7 @@ fn a_path_of_another_machine_is_passed_over() {
 
 /// Returns the reference with a UIOP profile of another path, without the component that identifies
 /// the host.
-fn at_path(client: &Orb, object: &Object, path: &std::path::Path) -> Object {
+fn at_path(client: &Orb, object: &Object, path: &Path) -> Object {
     let mut ior = object.ior().clone();
     let mut told = profile(object, 0);
     told.path = path.to_str().expect("it is ASCII").to_owned();
@@ -177,4 +184,84 @@ fn a_message_names_no_local_socket_that_is_not_proved_to_be_here() {
     listener.set_nonblocking(true).expect("it can be so");
     let nobody = listener.accept().expect_err("no peer has connected");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// Returns a reference as TAO writes it: with one profile of UIOP, whose components are the type of
+/// the ORB and the code sets.
+fn tao_reference(path: &Path, key: &[u8]) -> Ior {
+    let mut frame = Frame::new(256, 1 << 16);
+    let mut e = Encoder::new(&mut frame, Endian::Little);
+    let code_sets = [
+        &[1, 0, 0, 0][..],
+        &[1, 0, 1, 0, 0, 0, 0, 0],
+        &[9, 1, 1, 0, 0, 0, 0, 0],
+    ];
+    let mut write = || {
+        e.write_octets(&[1, 1, 2])?;
+        e.write_str(path.to_str().expect("it is ASCII"))?;
+        e.write_octet_seq(key)?;
+        e.write_len(2)?;
+        e.write_u32(TAG_ORB_TYPE)?;
+        e.write_octet_seq(&[1, 0, 0, 0, 0, 0x4f, 0x41, 0x54])?;
+        e.write_u32(TAG_CODE_SETS)?;
+        e.write_octet_seq(&code_sets.concat())
+    };
+    write().expect("there is room");
+    let data = frame.as_slice().to_vec();
+    let type_id = crate::support::PROBE_ID.to_owned();
+    let tag = TAG_UIOP;
+    Ior {
+        type_id,
+        profiles: vec![TaggedProfile { tag, data }],
+    }
+}
+
+#[test]
+fn references_of_tao_in_messages_are_used_by_a_rule_and_the_cause_names_it() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("radar");
+    let s = served_by(server(&format!("uiop://{}", path.display())));
+    let told = tao_reference(&path, &profile(&s.object, 0).object_key);
+    let to = told.clone();
+    let forwarding = raw_server(move |mut peer| {
+        while let Some((id, _)) = peer.request() {
+            peer.send(&forward(id, &to));
+        }
+    });
+    let with = |texts: &[&str]| {
+        let client = orb_with(|config| {
+            let rules = texts.iter().map(|text| text.parse().expect("a rule"));
+            config.client_transport_rules = rules.collect();
+        });
+        let result = add(&object_at(&client, forwarding.address), 1, 2);
+        let cause = client.last_failure().map(|last| last.cause().to_owned());
+        // Of the application itself it is used without a rule, unless one refuses it.
+        let own = client.ior_to_object(told.clone()).expect("not nil");
+        let own = add(&own, 1, 2);
+        client.shutdown(false).expect("it runs");
+        (result, cause, own)
+    };
+    let (refused, cause, own) = with(&[]);
+    let refused = refused.expect_err("nothing proves that the path is here");
+    assert_eq!(refused.kind, SystemExceptionKind::Transient);
+    let cause = cause.expect("it is known");
+    for part in [
+        "came in a message",
+        "-ORBClientTransportRule",
+        "uid=self unix",
+    ] {
+        assert!(cause.contains(part), "{cause}");
+    }
+    assert_eq!(own, Ok(3));
+    let (permitted, ..) = with(&["uid=self unix", "* tcp"]);
+    assert_eq!(permitted, Ok(3));
+    for other in ["uid=4000000000 unix", "* tcp"] {
+        let (refused, _, own) = with(&[other, "* tcp"]);
+        let kinds = [refused, own].map(|result| result.map_err(|refused| refused.kind));
+        assert_eq!(
+            kinds,
+            [Err(SystemExceptionKind::NoPermission); 2],
+            "{other}"
+        );
+    }
 }
