@@ -228,9 +228,7 @@ impl MessageReader {
                 Ok(Progress::Message(Message { header, skipped }))
             }
             Ok(NextMessage::NeedMore { total }) => Ok(Progress::Missing { total }),
-            Err(FramingError::TooLarge(len))
-                if self.bounds.skips && len / SKIPPED_TIMES <= self.bounds.message =>
-            {
+            Err(FramingError::TooLarge(_)) if self.bounds.skips => {
                 self.mode = ReceiveMode::Skipping(CdrError::FrameFull);
                 self.skip(CdrError::FrameFull, frame)
             }
