@@ -5,12 +5,12 @@ use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chronorb_cdr::{Arena, CdrError, Decoder};
+use chronorb_cdr::CdrError;
 use chronorb_giop::codesets::UTF_8;
 use chronorb_giop::{
-    Component, GroupId, IiopProfile, Ior, PathProfile, TAG_DIOP, TAG_GROUP, TAG_INTERNET_IOP,
-    TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP, TAG_SSL_SEC_TRANS, TAG_UIOP, TAG_UIPMC, TaggedComponent,
-    TaggedProfile, UipmcProfile, Version,
+    Component, GroupId, IiopProfile, Ior, PathProfile, TAG_CODE_SETS, TAG_DIOP, TAG_GROUP,
+    TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP, TAG_SSL_SEC_TRANS, TAG_UIOP, TAG_UIPMC,
+    TaggedComponent, TaggedProfile, UipmcProfile, Version, decode_components,
 };
 use chronorb_rt::{Deadline, visible};
 use chronorb_transport::host_addresses;
@@ -103,25 +103,13 @@ impl ProfileBody {
                     components: body.components,
                 }
             }
-            TAG_MULTIPLE_COMPONENTS => {
-                let mut octets = data.clone();
-                let arena = Arena::new(data.len());
-                let mut d = Decoder::of_encapsulation(&mut octets, &arena)?;
-                let mut components = Vec::new();
-                for _ in 0..d.read_len(8)? {
-                    components.push(TaggedComponent {
-                        tag: d.read_u32()?,
-                        data: d.read_octet_seq()?.to_vec(),
-                    });
-                }
-                Self {
-                    version: Version::V1_0,
-                    host: String::new(),
-                    port: None,
-                    key: Vec::new(),
-                    components,
-                }
-            }
+            TAG_MULTIPLE_COMPONENTS => Self {
+                version: Version::V1_0,
+                host: String::new(),
+                port: None,
+                key: Vec::new(),
+                components: decode_components(data)?,
+            },
             _ => return Ok(None),
         }))
     }
@@ -155,13 +143,27 @@ impl DecodedReference {
         }
         let mut distinct = HashSet::new();
         let mut greatest = None;
+        let has_common_code_sets = ior.profiles.iter().any(|profile| {
+            profile.tag == TAG_MULTIPLE_COMPONENTS
+                && decode_components(&profile.data)
+                    .is_ok_and(|components| components.iter().any(is_code_sets))
+        });
         for (number, profile) in (1..).zip(&ior.profiles) {
             if !distinct.insert(profile) {
                 this.warn(format!("profile {number} is a duplicate of another"));
             }
             let body = ProfileBody::decode(profile);
             if let Ok(Some(body)) = &body {
-                this.judge(number, profile.tag, body, resolve);
+                this.judge(number, body, resolve);
+                let is_iiop = profile.tag == TAG_INTERNET_IOP && body.version > Version::V1_0;
+                let has_code_sets =
+                    has_common_code_sets || body.components.iter().any(is_code_sets);
+                if is_iiop && !has_code_sets {
+                    this.warn(format!(
+                        "profile {number} names no code sets: strings are ISO 8859-1, and other \
+                         ORBs than chronorb, which sends UTF-16, refuse wide characters"
+                    ));
+                }
                 if !matches!(profile.tag, TAG_MULTIPLE_COMPONENTS | TAG_UIPMC) {
                     greatest = greatest.max(Some(body.version));
                 }
@@ -194,7 +196,7 @@ impl DecodedReference {
     }
 
     /// Adds the warnings about a profile.
-    fn judge(&mut self, number: usize, tag: u32, body: &ProfileBody, resolve: Option<Duration>) {
+    fn judge(&mut self, number: usize, body: &ProfileBody, resolve: Option<Duration>) {
         let has = |tag| body.components.iter().any(|other| other.tag == tag);
         if let Some(port) = body.port {
             if port == 0 && !has(TAG_SSL_SEC_TRANS) {
@@ -221,13 +223,6 @@ impl DecodedReference {
                 _ => {}
             }
         }
-        let is_iiop = tag == TAG_INTERNET_IOP && body.version > Version::V1_0;
-        if is_iiop && !has(chronorb_giop::TAG_CODE_SETS) {
-            self.warn(format!(
-                "profile {number} names no code sets: strings are ISO 8859-1, and wide characters \
-                 are refused"
-            ));
-        }
     }
 
     fn judge_host(&mut self, number: usize, host: &str, resolve: Option<Duration>) {
@@ -249,6 +244,10 @@ impl DecodedReference {
             self.warn(format!("profile {number}: {host} {problem}"));
         }
     }
+}
+
+fn is_code_sets(component: &TaggedComponent) -> bool {
+    component.tag == TAG_CODE_SETS
 }
 
 /// The reason why an address may not reach the server.

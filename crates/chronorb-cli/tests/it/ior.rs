@@ -6,7 +6,8 @@ use std::process::Output;
 use chronorb_cdr::Decoder;
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
-    Component, IiopProfile, Ior, TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version,
+    Component, IiopProfile, Ior, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedComponent,
+    TaggedProfile, Version,
 };
 use chronorb_orb::codegen::v1::bad_operation;
 use chronorb_orb::{Call, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException};
@@ -203,6 +204,29 @@ fn warnings_name_what_goes_wrong() {
     }
     let nil = run(&["ior", "decode", &Ior::nil().to_string()]);
     assert!(stdout(&nil).contains("it is a nil reference"));
+}
+
+#[test]
+fn a_reference_without_code_sets_says_what_becomes_of_wide_characters() {
+    let decoded = |ior: &Ior| stdout(&run(&["ior", "decode", &ior.to_string()])).to_owned();
+    let bare = reference(7, Version::V1_2, Vec::new());
+    let mut ior: Ior = bare.parse().expect("a reference");
+    let warning = "warning: profile 1 names no code sets: strings are ISO 8859-1, and other ORBs \
+                   than chronorb, which sends UTF-16, refuse wide characters";
+    let text = decoded(&ior);
+    assert!(text.contains(warning), "{text}");
+    // Combat has the code sets in a profile of components.
+    let code_sets = Component::CodeSets(CodeSetComponentInfo::ours()).tagged();
+    let code_sets = code_sets.expect("it fits").data;
+    let len = (code_sets.len() as u32).to_be_bytes();
+    let data = [&[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1][..], &len, &code_sets].concat();
+    let tag = TAG_MULTIPLE_COMPONENTS;
+    ior.profiles.push(TaggedProfile { tag, data });
+    let text = decoded(&ior);
+    assert!(!text.contains("code sets:"), "{text}");
+    // In GIOP 1.0 nothing is agreed.
+    let old = reference(7, Version::V1_0, Vec::new());
+    assert!(!decoded(&old.parse().expect("a reference")).contains("no code sets:"));
 }
 
 #[test]
