@@ -34,9 +34,9 @@ pub struct Bounds {
     pub skips: bool,
 }
 
-/// The greatest length of a message in fragments that is skipped or joined rather than refused, as a
-/// multiple of [`Bounds::message`]. All octets of its parts count, the headers of fragments too. The
-/// length of a whole message is known, so it is skipped whatever it is.
+/// The greatest length of a message in fragments that is skipped or joined rather than refused, as
+/// a multiple of [`Bounds::message`]. All octets of its parts count, the headers of fragments too.
+/// The length of a whole message is known, so it is skipped whatever it is.
 pub const SKIPPED_TIMES: usize = 8;
 
 /// Number of octets that are kept of a message that is skipped: room for the header of its request.
