@@ -7,7 +7,7 @@ use crate::budget::{Budget, BudgetError};
 use crate::cycles::find_cycles;
 use crate::flow::{Graph, OperationFlow};
 use crate::idl::rtec_scheduler::{
-    AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, InfoTypeT, SchedulingAnomalyBuf,
+    AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, SchedulingAnomalyBuf,
 };
 use crate::late::{LevelTasks, late};
 use crate::model::{CallEdge, Limits, Rate, Snapshot};
@@ -104,7 +104,7 @@ impl Computation {
         };
         active.sort_by(names);
         for operation in &active {
-            self.check(snapshot, *operation, &calls, &into[*operation]);
+            self.check(snapshot, *operation);
         }
         let order = self.order(snapshot, &active, &calls);
         if self.has_fatal {
@@ -227,7 +227,7 @@ impl Computation {
     }
 
     /// Tells what is wrong with an operation alone.
-    fn check(&mut self, snapshot: &Snapshot, index: usize, calls: &[CallEdge], into: &[usize]) {
+    fn check(&mut self, snapshot: &Snapshot, index: usize) {
         let operation = &snapshot.operations[index];
         let name = &operation.name;
         if operation
@@ -236,14 +236,6 @@ impl Computation {
             .any(|rate| rate.threads > 0 && rate.period == 0)
         {
             let text = format!("operation {name} has threads and no period; give it a period");
-            self.tell(AnomalySeverity::AnomalyFatal, text);
-        }
-        let joins =
-            |rate: &Rate| matches!(rate.kind, InfoTypeT::Conjunction | InfoTypeT::Disjunction);
-        let is_waited_for = into.iter().any(|edge| calls[*edge].is_two_way);
-        if is_waited_for && operation.rates.iter().any(joins) {
-            let text =
-                format!("operation {name} joins one-way calls, and a two-way dependency names it");
             self.tell(AnomalySeverity::AnomalyFatal, text);
         }
     }

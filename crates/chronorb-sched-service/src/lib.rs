@@ -25,7 +25,8 @@
 //!   has threads or nothing calls it. Others run when they are called.
 //! * A two-way caller executes its callees in its own thread, so their execution times count in
 //!   its demand. A one-way call is dispatched on its own. An operation with one-way callers needs
-//!   a call of each (`OPERATION`, `CONJUNCTION`), or runs at each call (`DISJUNCTION`).
+//!   a call of each (`OPERATION`, `CONJUNCTION`), or runs at each call (`DISJUNCTION`). It runs at
+//!   each two-way call, whatever its kind.
 //! * The greatest rate of an operation decides its priority. Within a level the order is by rate,
 //!   importance, and calls: callers and suppliers before callees and consumers.
 //! * Criticality spreads to the operations that an operation depends on.
@@ -36,13 +37,14 @@
 //! # Anomalies
 //! | severity | meaning |
 //! |---|---|
-//! | fatal | there is no schedule: cycles, threads without a period, wrong types |
+//! | fatal | there is no new schedule: cycles, threads without a period, too few steps |
 //! | error | there is a schedule, and deadlines may be missed |
 //! | warning | part of the input has no effect |
 //!
 //! `compute_scheduling` reports its findings as anomalies. It raises none of its user exceptions,
 //! because an exception would lose the anomalies. Without a schedule, `priority` raises
-//! `NOT_SCHEDULED`. A schedule holds until the next computation. Numbers that are negative are
+//! `NOT_SCHEDULED`. A schedule is in force until a later computation has another one, so a fatal
+//! anomaly takes no priority away; a warning beside it says so. Numbers that are negative are
 //! `BAD_PARAM`.
 //!
 //! # Limits

@@ -13,8 +13,8 @@ use crate::idl::rtec_base::{
     PreemptionPriorityT, PreemptionSubpriorityT,
 };
 use crate::idl::rtec_scheduler::{
-    AddDependencyError, ComputeSchedulingError, ComputeSchedulingOutBuf, ConfigInfoBuf,
-    ConfigInfoSetBuf, CreateError, CriticalityT, DependencySet, DependencySetBuf,
+    AddDependencyError, AnomalySeverity, ComputeSchedulingError, ComputeSchedulingOutBuf,
+    ConfigInfoBuf, ConfigInfoSetBuf, CreateError, CriticalityT, DependencySet, DependencySetBuf,
     DispatchConfigurationError, DispatchingTypeT, DuplicateName, EntryPointPriorityError,
     GetConfigInfoSetError, GetConfigInfosError, GetDependencySetError, GetError, GetRtInfoSetError,
     ImportanceT, InfoTypeT, LastScheduledPriorityError, LookupError, NotScheduled, PeriodT,
@@ -29,7 +29,7 @@ use crate::model::{
     Before, ChangeError, DependencyEntry, Limits, Model, Operation, Rate, Snapshot,
 };
 
-/// The registered operations, and the schedule that was computed last.
+/// The registered operations, and the schedule that is in force: the last one that was computed.
 ///
 /// No lock is held for a computation or an answer: they read a copy.
 pub(crate) struct Scheduler {
@@ -46,6 +46,9 @@ pub(crate) struct Scheduler {
 struct State {
     model: Model,
     computed: Option<Arc<ComputationResult>>,
+    /// The result with a schedule that began last. It is in force, also if a later computation
+    /// had a fatal anomaly.
+    in_force: Option<Arc<ComputationResult>>,
     /// The computations that began so far.
     began: u64,
 }
@@ -97,8 +100,8 @@ impl Scheduler {
         change(&mut self.state.lock().model).map_err(refusal)
     }
 
-    /// Computes a schedule of the operations as they are now. Without one, that of before does not
-    /// hold any more. Changes meanwhile are kept, and take effect at the next computation. Of
+    /// Computes a schedule of the operations as they are now. Without one, that of before stays in
+    /// force. Changes meanwhile are kept, and take effect at the next computation. Of
     /// several computations at a time, the one that began last decides.
     fn compute(
         &self,
@@ -132,8 +135,15 @@ impl Scheduler {
     fn end(
         &self,
         begun: ComputationStart,
-        computation: Computation,
+        mut computation: Computation,
     ) -> (Snapshot, Arc<ComputationResult>) {
+        let has_schedule = computation.schedule.is_some();
+        if !has_schedule && self.in_force().is_some() {
+            computation.anomalies.push(SchedulingAnomalyBuf {
+                description: KEPT.to_owned(),
+                severity: AnomalySeverity::AnomalyWarning,
+            });
+        }
         let computed = Arc::new(ComputationResult {
             began: begun.number,
             version: begun.version,
@@ -141,19 +151,36 @@ impl Scheduler {
             schedule: computation.schedule,
             anomalies: computation.anomalies,
         });
-        // The other one is dropped without the lock.
-        let mut other = Some(computed.clone());
+        // The others are dropped without the lock.
+        let mut others = [
+            Some(computed.clone()),
+            has_schedule.then(|| computed.clone()),
+        ];
         let mut state = self.state.lock();
-        let present = state.computed.as_ref();
-        if present.is_none_or(|it| it.began < begun.number) {
-            std::mem::swap(&mut state.computed, &mut other);
+        let State {
+            computed: last,
+            in_force,
+            ..
+        } = &mut *state;
+        for (present, new) in [last, in_force].into_iter().zip(&mut others) {
+            let is_later = present.as_ref().is_none_or(|it| it.began < begun.number);
+            if is_later && new.is_some() {
+                std::mem::swap(present, new);
+            }
         }
         drop(state);
         (begun.snapshot, computed)
     }
 
-    fn computed(&self) -> Option<Arc<ComputationResult>> {
-        self.state.lock().computed.clone()
+    fn in_force(&self) -> Option<Arc<ComputationResult>> {
+        self.state.lock().in_force.clone()
+    }
+
+    /// Returns the result of a computation if it has a schedule, and else the one that is in
+    /// force.
+    fn in_force_after(&self, computed: &Arc<ComputationResult>) -> Option<Arc<ComputationResult>> {
+        let is_own = computed.schedule.is_some();
+        is_own.then(|| computed.clone()).or_else(|| self.in_force())
     }
 
     fn priorities<E: From<UnknownTask> + From<NotScheduled>>(
@@ -163,8 +190,8 @@ impl Scheduler {
         let state = self.state.lock();
         let index = handle(&state.model).and_then(|handle| state.model.index(handle));
         let index = index.map_err(|_| UnknownTask)?;
-        let computed = state.computed.as_ref().ok_or(NotScheduled)?;
-        let schedule = computed.schedule.as_ref().ok_or(NotScheduled)?;
+        let in_force = state.in_force.as_ref().ok_or(NotScheduled)?;
+        let schedule = in_force.schedule.as_ref().ok_or(NotScheduled)?;
         let place = schedule.places.get(index).copied().flatten();
         let place = place.ok_or(NotScheduled)?;
         Ok((place.thread, place.subpriority, place.level))
@@ -180,8 +207,8 @@ impl Scheduler {
 
     /// Returns the levels of the schedule; `None` without one.
     fn levels(&self) -> Result<Option<ConfigInfoSetBuf>, SystemException> {
-        let computed = self.computed();
-        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        let in_force = self.in_force();
+        let schedule = in_force.as_ref().and_then(|it| it.schedule.as_ref());
         let Some(schedule) = schedule else {
             return Ok(None);
         };
@@ -214,6 +241,9 @@ impl ComputationResult {
     }
 }
 
+/// The warning beside a fatal anomaly, if there is a schedule of an earlier computation.
+const KEPT: &str =
+    "the schedule of before stays in force; operations that were added since have no priority";
 /// The greatest number of octets of a reply without its results.
 const HEADER: usize = 1 << 10;
 /// The octets of a dependency in an answer.
@@ -406,14 +436,14 @@ impl SchedulerOwnedServant for Scheduler {
     }
 
     fn get(&self, _: &Call<'_>, handle: HandleT) -> Result<RtInfoBuf, GetError> {
-        let (index, one, computed) = {
+        let (index, one, in_force) = {
             let state = self.state.lock();
             let index = state.model.index(handle).map_err(|_| UnknownTask)?;
             let one = state.model.one(index).map_err(unavailable)?;
-            (index, one, state.computed.clone())
+            (index, one, state.in_force.clone())
         };
         self.check_answer(octets_of_infos(&one))?;
-        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        let schedule = in_force.as_ref().and_then(|it| it.schedule.as_ref());
         let operation = one.operations.first().ok_or(UnknownTask)?;
         Ok(info(index, operation, &one.dependencies, schedule)?)
     }
@@ -573,15 +603,18 @@ impl SchedulerOwnedServant for Scheduler {
         maximum: i32,
     ) -> Result<ComputeSchedulingOutBuf, ComputeSchedulingError> {
         let (snapshot, computed) = self.compute(call, (minimum, maximum))?;
+        let in_force = self.in_force_after(&computed);
+        let schedule = in_force.as_ref().and_then(|it| it.schedule.as_ref());
+        let levels = schedule.map_or(&[][..], |it| &it.levels);
         let octets = octets_of_infos(&snapshot)
             + snapshot.dependencies.len() * DEPENDENCY
-            + octets_of_levels(computed.levels())
+            + octets_of_levels(levels)
             + octets_of_anomalies(&computed.anomalies);
         self.check_answer(octets)?;
         Ok(ComputeSchedulingOutBuf {
-            infos: self.infos(&snapshot, computed.schedule.as_ref())?,
+            infos: self.infos(&snapshot, schedule)?,
             dependencies: in_order(&snapshot.dependencies)?,
-            configs: computed.levels().to_vec(),
+            configs: levels.to_vec(),
             anomalies: computed.anomalies.clone(),
         })
     }
@@ -598,13 +631,13 @@ impl SchedulerOwnedServant for Scheduler {
     }
 
     fn get_rt_info_set(&self, _: &Call<'_>) -> Result<RtInfoSetBuf, GetRtInfoSetError> {
-        let (snapshot, computed) = {
+        let (snapshot, in_force) = {
             let state = self.state.lock();
             let snapshot = state.model.snapshot().map_err(unavailable)?;
-            (snapshot, state.computed.clone())
+            (snapshot, state.in_force.clone())
         };
         self.check_answer(octets_of_infos(&snapshot))?;
-        let schedule = computed.as_ref().and_then(|it| it.schedule.as_ref());
+        let schedule = in_force.as_ref().and_then(|it| it.schedule.as_ref());
         Ok(self.infos(&snapshot, schedule)?)
     }
 
@@ -624,8 +657,8 @@ impl SchedulerOwnedServant for Scheduler {
         _: &Call<'_>,
         level: PreemptionPriorityT,
     ) -> Result<(OsPriority, DispatchingTypeT), DispatchConfigurationError> {
-        let computed = self.computed().ok_or(NotScheduled)?;
-        let schedule = computed.schedule.as_ref().ok_or(NotScheduled)?;
+        let in_force = self.in_force().ok_or(NotScheduled)?;
+        let schedule = in_force.schedule.as_ref().ok_or(NotScheduled)?;
         let index = usize::try_from(level).ok();
         let level = index.and_then(|index| schedule.levels.get(index));
         let level = level.ok_or(UnknownPriorityLevel)?;
@@ -636,8 +669,8 @@ impl SchedulerOwnedServant for Scheduler {
         &self,
         _: &Call<'_>,
     ) -> Result<PreemptionPriorityT, LastScheduledPriorityError> {
-        let computed = self.computed().ok_or(NotScheduled)?;
-        let last = computed.levels().last().ok_or(NotScheduled)?;
+        let in_force = self.in_force().ok_or(NotScheduled)?;
+        let last = in_force.levels().last().ok_or(NotScheduled)?;
         Ok(last.preemption_priority)
     }
 
@@ -716,6 +749,30 @@ mod tests {
         let late = run(&scheduler, first);
         assert_eq!(late.schedule.as_ref().unwrap().places.len(), 1);
         assert_eq!(priority(&scheduler, "b").unwrap(), (98, 0, 0));
+    }
+
+    #[test]
+    fn a_fatal_computation_keeps_the_schedule_of_one_that_ends_later() {
+        let scheduler = scheduler();
+        add(&scheduler, "a");
+        let first = scheduler.begin(RANGE).unwrap();
+        let bad = add(&scheduler, "b");
+        let without_period = Rate {
+            threads: 1,
+            ..Rate::default()
+        };
+        let set = [(bad, without_period)];
+        let mut state = scheduler.state.lock();
+        state.model.set_all(&set, Before::Remove).unwrap();
+        drop(state);
+        let second = scheduler.begin(RANGE).unwrap();
+        let fatal = run(&scheduler, second);
+        assert!(fatal.schedule.is_none());
+        assert_eq!(fatal.anomalies.len(), 1, "there was no schedule before");
+        run(&scheduler, first);
+        assert_eq!(priority(&scheduler, "a").unwrap(), (98, 0, 0));
+        let known = scheduler.begin(RANGE).unwrap().known.unwrap();
+        assert!(Arc::ptr_eq(&known, &fatal));
     }
 
     #[test]

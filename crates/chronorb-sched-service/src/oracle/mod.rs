@@ -14,7 +14,7 @@ use chronorb_sched::{
 use crate::compute::{Place, Schedule};
 use crate::cycles::find_cycles;
 use crate::idl::rtec_scheduler::{
-    AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, InfoTypeT, SchedulingAnomalyBuf,
+    AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, SchedulingAnomalyBuf,
 };
 use crate::model::{CallEdge, Rate, Snapshot};
 use flow::{OracleFlow, OracleGraph, loads};
@@ -50,7 +50,7 @@ pub(crate) fn compute(
     let mut active: Vec<_> = (0..count).filter(|it| model.is_enabled(*it)).collect();
     active.sort_by(|a, b| model.operations[*a].name.cmp(&model.operations[*b].name));
     for operation in &active {
-        computation.check(model, *operation, &calls, &into[*operation]);
+        computation.check(model, *operation);
     }
     let order = computation.order(model, &active, &calls);
     let is_fatal = |one: &SchedulingAnomalyBuf| one.severity == AnomalySeverity::AnomalyFatal;
@@ -80,7 +80,7 @@ impl OracleComputation {
     }
 
     /// Tells what is wrong with an operation alone.
-    fn check(&mut self, model: &Snapshot, index: usize, calls: &[CallEdge], into: &[usize]) {
+    fn check(&mut self, model: &Snapshot, index: usize) {
         let operation = &model.operations[index];
         let name = &operation.name;
         if operation
@@ -89,14 +89,6 @@ impl OracleComputation {
             .any(|rate| rate.threads > 0 && rate.period == 0)
         {
             let text = format!("operation {name} has threads and no period; give it a period");
-            self.tell(AnomalySeverity::AnomalyFatal, text);
-        }
-        let joins =
-            |rate: &Rate| matches!(rate.kind, InfoTypeT::Conjunction | InfoTypeT::Disjunction);
-        let is_waited_for = into.iter().any(|edge| calls[*edge].is_two_way);
-        if is_waited_for && operation.rates.iter().any(joins) {
-            let text =
-                format!("operation {name} joins one-way calls, and a two-way dependency names it");
             self.tell(AnomalySeverity::AnomalyFatal, text);
         }
     }

@@ -1,4 +1,4 @@
-//! Anomalies: each is named, and those that are fatal leave no schedule.
+//! Anomalies: each is named, and a fatal one leaves the schedule of before in force.
 
 use chronorb_sched::LevelStrategy;
 use chronorb_sched_service::idl::rtec_base::DependencyEnabledTypeT;
@@ -73,17 +73,82 @@ fn threads_need_a_period() {
     assert_eq!(texts(&anomalies), [(FATAL, expected)]);
 }
 
+/// The operations that TAO's event channel registers with its scheduling factory: suppliers, a
+/// consumer's filter with its parts, and a thread of dispatching, all joined by two-way calls.
 #[test]
-fn groups_join_one_way_calls_only() {
+fn two_way_dependencies_on_groups_are_calls_as_the_channel_of_tao_adds_them() {
+    for kind in [InfoTypeT::Disjunction, InfoTypeT::Conjunction] {
+        let f = fixture();
+        let a = f.add("a", needs(1, 100));
+        let b = f.add("b", needs(1, 50));
+        let rep = f.add("a#rep", needs(0, 0));
+        let group = f.add("(a#rep)", needs(0, 0).of_kind(kind));
+        let task = f.add("Dispatching_Task-250000.us", needs(0, 25).threads(1));
+        for (depending, on) in [(rep, a), (rep, b), (group, rep), (task, group)] {
+            f.scheduler
+                .add_dependency(depending, on, 1, TWO_WAY)
+                .unwrap();
+        }
+        assert_eq!(texts(&f.compute()), []);
+        // The task calls all of them at its rate.
+        for name in ["a", "b", "a#rep", "(a#rep)", "Dispatching_Task-250000.us"] {
+            let (thread, _, level) = f.place(name);
+            assert_eq!((thread, level), (98, 0), "{name}, {kind:?}");
+        }
+        // Their execution time is that of the task.
+        f.set(task, needs(24, 25).threads(1));
+        let late = "operation Dispatching_Task-250000.us is not admitted";
+        let anomalies = f.compute();
+        assert!(
+            texts(&anomalies)
+                .iter()
+                .any(|(_, text)| text.contains(late)),
+            "{anomalies:?}"
+        );
+    }
+}
+
+#[test]
+fn a_fatal_anomaly_takes_no_priority_away() {
     let f = fixture();
-    let caller = f.add("caller", needs(1, 100));
-    let group = f.add("group", needs(1, 0).of_kind(InfoTypeT::Conjunction));
-    f.scheduler
-        .add_dependency(caller, group, 1, TWO_WAY)
-        .unwrap();
-    let anomalies = f.compute();
-    let expected = "operation group joins one-way calls, and a two-way dependency names it";
-    assert_eq!(texts(&anomalies), [(FATAL, expected)]);
+    let first = f.add("first", needs(1, 10));
+    let second = f.add("second", needs(1, 20));
+    assert_eq!(texts(&f.compute()), []);
+    let before = (f.place("first"), f.place("second"));
+    let configs = f.scheduler.get_config_infos().unwrap();
+
+    let new = f.add("new", needs(1, 40));
+    f.scheduler.add_dependency(new, new, 1, TWO_WAY).unwrap();
+    let all = f.scheduler.compute_scheduling(1, 98).unwrap();
+    let expected = [
+        (FATAL, "operations call each other in a cycle: new"),
+        (
+            WARNING,
+            "the schedule of before stays in force; operations that were added since have no \
+             priority",
+        ),
+    ];
+    assert_eq!(texts(&all.anomalies), expected);
+    // Without a change the answer is the same.
+    assert_eq!(texts(&f.compute()), expected);
+    assert_eq!((f.place("first"), f.place("second")), before);
+    let unplaced = f.scheduler.priority(new).unwrap_err();
+    assert_eq!(unplaced, PriorityError::NotScheduled(NotScheduled));
+    assert_eq!(all.configs, configs);
+    assert_eq!(f.scheduler.get_config_infos().unwrap(), configs);
+    assert_eq!(f.scheduler.get_config_info_set().unwrap(), configs);
+    assert_eq!(f.scheduler.last_scheduled_priority().unwrap(), 1);
+    assert_eq!(f.scheduler.get_rt_info_set().unwrap(), all.infos);
+    let places = all.infos.iter().map(|info| info.priority);
+    assert_eq!(places.collect::<Vec<_>>(), [98, 97, 0]);
+    for handle in [first, second] {
+        let info = &all.infos[handle as usize - 1];
+        assert_eq!(f.scheduler.get(handle).unwrap(), *info);
+    }
+
+    f.scheduler.remove_dependency(new, new, 1, TWO_WAY).unwrap();
+    assert_eq!(texts(&f.compute()), []);
+    assert_eq!(f.place("new"), (96, 0, 2));
 }
 
 #[test]
