@@ -28,7 +28,8 @@
 //!   a call of each (`OPERATION`, `CONJUNCTION`), or runs at each call (`DISJUNCTION`). It runs at
 //!   each two-way call, whatever its kind.
 //! * The greatest rate of an operation decides its priority. Within a level the order is by rate,
-//!   importance, and calls: callers and suppliers before callees and consumers.
+//!   importance, and calls: callers and suppliers before callees and consumers. With
+//!   [`MaximumUrgency`](chronorb_sched::LevelStrategy::MaximumUrgency) importance comes first.
 //! * Criticality spreads to the operations that an operation depends on.
 //! * An operation that was set several times has several rates. The lowest rates of all are
 //!   admitted first.

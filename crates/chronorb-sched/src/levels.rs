@@ -69,7 +69,9 @@ pub fn critical_set(tasks: &[Task]) -> Result<Vec<usize>, AnalysisError> {
 }
 
 /// Divides tasks into levels, the most urgent one first. Within a level, the static order is by
-/// period, importance and index.
+/// period, importance and index; with [`LevelStrategy::MaximumUrgency`], by importance, period and
+/// index, as in TAO. It breaks ties of the order by laxity or deadline, on which no guarantee
+/// depends.
 ///
 /// # Errors
 /// [`AnalysisError`] for zero values.
@@ -105,7 +107,12 @@ pub fn dispatch_levels(
     let mut order: Vec<_> = (0..tasks.len()).map(|i| (level_of(i), i)).collect();
     order.sort_by_key(|((is_low, key, _), i)| {
         let task = &tasks[*i];
-        (*is_low, *key, task.period, Reverse(task.importance), *i)
+        let by_importance = Reverse(match strategy {
+            LevelStrategy::MaximumUrgency => task.importance,
+            _ => 0,
+        });
+        let importance = Reverse(task.importance);
+        (*is_low, *key, by_importance, task.period, importance, *i)
     });
     let levels = order.chunk_by(|(a, _), (b, _)| a == b);
     let each = levels.map(|level| DispatchLevel {

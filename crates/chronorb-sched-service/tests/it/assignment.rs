@@ -75,6 +75,28 @@ fn maximum_urgency_first_keeps_the_critical_level_apart() {
 }
 
 #[test]
+fn maximum_urgency_orders_a_level_by_importance_as_tao_does() {
+    let places = |strategy| {
+        let f = Fixture::new(strategy);
+        for (name, period, importance) in [
+            ("fast", 10, ImportanceT::LowImportance),
+            ("slow", 100, ImportanceT::VeryHighImportance),
+            ("slower", 200, ImportanceT::VeryHighImportance),
+        ] {
+            f.add(name, needs(1, period).with(LOW, importance));
+        }
+        assert_eq!(f.compute(), []);
+        let places = ["fast", "slow", "slower"].map(|name| f.place(name));
+        places.map(|(_, sub, level)| (level, sub))
+    };
+    let expected = [(0, 0), (0, 2), (0, 1)];
+    assert_eq!(places(LevelStrategy::MaximumUrgency), expected);
+    // The other strategies order by rate first.
+    let expected = [(0, 2), (0, 1), (0, 0)];
+    assert_eq!(places(LevelStrategy::LeastLaxity), expected);
+}
+
+#[test]
 fn one_level_holds_all_by_deadline_or_laxity() {
     let expected = [7, 6, 5, 4, 3, 2, 1, 0].map(|sub| (0, sub));
     for (strategy, kind) in [

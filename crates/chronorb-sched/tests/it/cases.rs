@@ -467,6 +467,22 @@ fn t23_the_assignment_of_tao() {
 }
 
 #[test]
+fn importance_precedes_the_rate_in_levels_of_maximum_urgency() {
+    let tasks = [
+        Task::new(1, 10).with_criticality(1, 1),
+        Task::new(1, 100).with_criticality(1, 4),
+    ];
+    let fixed = |strategy| {
+        let levels = dispatch_levels(&tasks, strategy).unwrap();
+        let places = subpriorities(&tasks, &levels).unwrap().into_iter();
+        places.map(|it| it.unwrap().fixed).collect::<Vec<_>>()
+    };
+    assert_eq!(fixed(LevelStrategy::MaximumUrgency), [0, 1]);
+    let of_critical_set = LevelStrategy::MaximumUrgencyOfCriticalSet;
+    assert_eq!(fixed(of_critical_set), [1, 0]);
+}
+
+#[test]
 fn t24_a_critical_set_over_two_levels_proves_nothing() {
     let tasks = [
         Task::new(50, 100).with_criticality(4, 0),
