@@ -50,6 +50,8 @@ pub struct OperationNeeds {
     /// with a queue, an execution time and a period may use its lane for so long in each period;
     /// then its events wait for the next one.
     pub period: Option<Duration>,
+    /// Whether the period is that of callers, so that it is no budget of a consumer.
+    pub is_called: bool,
     /// The lane of a consumer, from 0. Without one it belongs to the last lane.
     pub lane: Option<usize>,
     /// The order within the lane. A greater one is more urgent.
@@ -78,7 +80,7 @@ impl OperationNeeds {
     /// The budget of a consumer.
     pub(crate) fn budget(&self) -> Option<Budget> {
         let (cost, period) = (self.cost, self.period?);
-        (!cost.is_zero()).then_some(Budget { cost, period })
+        (!cost.is_zero() && !self.is_called).then_some(Budget { cost, period })
     }
 }
 

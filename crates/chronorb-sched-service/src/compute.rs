@@ -7,7 +7,7 @@ use crate::budget::{Budget, BudgetError};
 use crate::cycles::find_cycles;
 use crate::flow::{Graph, OperationFlow};
 use crate::idl::rtec_scheduler::{
-    AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, SchedulingAnomalyBuf,
+    AnomalySeverity, ConfigInfoBuf, CriticalityT, DispatchingTypeT, SchedulingAnomalyBuf,
 };
 use crate::late::{LevelTasks, late};
 use crate::model::{CallEdge, Limits, Rate, Snapshot};
@@ -24,6 +24,10 @@ pub(crate) struct Place {
     pub(crate) thread: i32,
     pub(crate) subpriority: i32,
     pub(crate) level: i32,
+    /// The period at which the operation runs: its own, or the least of its callers.
+    pub(crate) period: u32,
+    /// The greatest criticality of the operation and those that depend on it.
+    pub(crate) criticality: CriticalityT,
 }
 
 /// A schedule: the priorities of operations, by index, and the levels.
@@ -146,8 +150,8 @@ impl Computation {
             snapshot,
             strategy,
             range,
-            (&placed, &tasks),
-            admission,
+            (&placed, &tasks, &criticalities),
+            (&graph, admission),
             analysis,
         );
     }
@@ -317,8 +321,8 @@ impl Computation {
         snapshot: &Snapshot,
         strategy: LevelStrategy,
         range: (i32, i32),
-        (placed, tasks): (&[usize], &[Task]),
-        admission: Admission,
+        (placed, tasks, criticalities): (&[usize], &[Task], &[CriticalityT]),
+        (graph, admission): (&Graph<'_>, Admission),
         budget: &mut Budget,
     ) {
         let Admission { rates, flows, .. } = admission;
@@ -342,10 +346,16 @@ impl Computation {
         }
         let of_level = |level: usize| thread[level.min(thread.len() - 1)];
         for (index, place) in placed.iter().zip(places.iter().flatten()) {
+            let own = schedule.rates[*index].filter(|rate| graph.has_own_period(*index, rate));
+            let period = own
+                .map(|rate| rate.period)
+                .or_else(|| flows[*index].period());
             schedule.places[*index] = Some(Place {
                 thread: of_level(place.level),
                 subpriority: place.fixed as i32,
                 level: place.level as i32,
+                period: period.unwrap_or(0),
+                criticality: criticalities[*index],
             });
         }
         for (number, level) in levels.iter().enumerate() {

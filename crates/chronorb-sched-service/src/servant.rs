@@ -235,6 +235,15 @@ impl Scheduler {
     }
 }
 
+impl Schedule {
+    /// Returns the place of an operation, unless its rate was removed since.
+    fn current_place(&self, index: usize, operation: &Operation) -> Option<Place> {
+        let rate = self.rates.get(index)?;
+        let is_current = rate.is_none_or(|rate| operation.rates.contains(&rate));
+        self.places[index].filter(|_| is_current)
+    }
+}
+
 impl ComputationResult {
     fn levels(&self) -> &[ConfigInfoBuf] {
         self.schedule.as_ref().map_or(&[], |it| &it.levels)
@@ -271,7 +280,8 @@ fn handle(index: usize) -> HandleT {
     HandleT::try_from(index + 1).unwrap_or(HandleT::MAX)
 }
 
-/// The needs and places of an operation.
+/// The needs and the place of an operation. Period and criticality are those at which it runs, as
+/// in TAO: of an operation without a period of its own, the period of its callers.
 fn info(
     index: usize,
     operation: &Operation,
@@ -284,26 +294,26 @@ fn info(
     let rate = rate.or_else(|| operation.rates.last().copied());
     let rate = rate.unwrap_or_default();
     let place = schedule.and_then(|it| *it.places.get(index)?);
-    let place = place.unwrap_or(Place {
-        thread: 0,
-        subpriority: 0,
-        level: 0,
-    });
+    let priorities = |place: Place| (place.thread, place.subpriority, place.level);
+    let (thread, subpriority, level) = place.map_or((0, 0, 0), priorities);
+    let effective = schedule.and_then(|it| it.current_place(index, operation));
+    let set = (rate.period, rate.criticality);
+    let (period, criticality) = effective.map_or(set, |it| (it.period, it.criticality));
     Ok(RtInfoBuf {
         entry_point: operation.name.as_ref().to_owned(),
         handle: handle(index),
         worst_case_execution_time: rate.worst,
         typical_execution_time: rate.typical,
         cached_execution_time: rate.cached,
-        period: rate.period.cast_signed(),
-        criticality: rate.criticality,
+        period: period.cast_signed(),
+        criticality,
         importance: rate.importance,
         quantum: rate.quantum,
         threads: rate.threads.cast_signed(),
         dependencies: in_order(own)?,
-        priority: place.thread,
-        preemption_subpriority: place.subpriority,
-        preemption_priority: place.level,
+        priority: thread,
+        preemption_subpriority: subpriority,
+        preemption_priority: level,
         info_type: rate.kind,
         enabled: operation.enabled,
         volatile_token: 0,

@@ -13,6 +13,7 @@ use chronorb_event_service::{
 use chronorb_orb::outbox::OutboxLimits;
 use chronorb_orb::rtcorba::Priority;
 use chronorb_orb::{Orb, OrbConfig, SystemException};
+use chronorb_sched_service::idl::rtec_base::{DependencyInfo, DependencyTypeT};
 use chronorb_sched_service::idl::rtec_scheduler::{GetError, PriorityError, Scheduler};
 use clap::{Args, ValueEnum, value_parser};
 
@@ -279,10 +280,14 @@ impl OperationSource for RemoteOperations {
             Err(_) => None,
         };
         let units = |units: u64| Duration::from_nanos(units.saturating_mul(100));
+        // Without threads, the period of an operation with one-way callers is theirs.
+        let is_one_way = |one: &DependencyInfo| one.dependency_type == DependencyTypeT::OneWayCall;
+        let is_called = info.threads == 0 && info.dependencies.iter().any(is_one_way);
         let period = u64::try_from(info.period).unwrap_or(0);
         Ok(Some(OperationNeeds {
             cost: units(info.worst_case_execution_time),
             period: (period > 0).then(|| units(period)),
+            is_called,
             lane: place.and_then(|(_, level)| usize::try_from(level).ok()),
             subpriority: place.map_or(0, |(subpriority, _)| subpriority),
         }))

@@ -363,3 +363,26 @@ fn a_consumer_has_its_execution_time_in_each_period() {
         assert_eq!(f.sets(&consumer), [[(1, 20)]]);
     }
 }
+
+#[test]
+fn a_consumer_with_the_period_of_its_callers_has_no_budget() {
+    let called = OperationNeeds {
+        cost: ms(1),
+        period: Some(Duration::from_secs(1_000_000)),
+        is_called: true,
+        ..OperationNeeds::default()
+    };
+    let operations = HashMap::from([(LONG, called)]);
+    for options in crate::support::dispatchings().into_iter().skip(1) {
+        let f = Fixture::of(Clients::Remote, options, |server| {
+            let server = server.clock(SteppingClock::default());
+            server.admission(operations.clone(), AdmissionPolicy::Refuse)
+        });
+        let (consumer, connected) = consume(&f, &Filter::of_type(20), LONG);
+        connected.unwrap();
+        let supplier = f.supplier(&[(1, 20)]);
+        f.push(&supplier, &[(1, 20); 5]);
+        assert_eq!(f.sets(&consumer).len(), 5);
+        assert_eq!(f.state_of(consumer.number).unwrap().pauses, 0);
+    }
+}

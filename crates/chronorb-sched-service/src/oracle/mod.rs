@@ -275,6 +275,7 @@ impl OracleComputation {
             let task = Task::new(flow.demand.max(1), u64::from(period));
             tasks.push(task.with_criticality(flow.criticality as u8, importance));
         }
+        let model_calls = model.calls();
         let levels = dispatch_levels(&tasks, strategy).unwrap_or_default();
         let places = subpriorities(&tasks, &levels).unwrap_or_default();
         let thread = threads(levels.len(), range);
@@ -290,10 +291,20 @@ impl OracleComputation {
         }
         let of_level = |level: usize| thread[level.min(thread.len() - 1)];
         for (index, place) in placed.iter().zip(places.iter().flatten()) {
+            let flow = &reached[*index];
+            let rate = schedule.rates[*index].unwrap_or_default();
+            let is_called = model_calls.iter().any(|edge| edge.callee == *index);
+            let is_own = rate.period > 0 && (rate.threads > 0 || !is_called);
             schedule.places[*index] = Some(Place {
                 thread: of_level(place.level),
                 subpriority: place.fixed as i32,
                 level: place.level as i32,
+                period: if is_own {
+                    rate.period
+                } else {
+                    flow.period().unwrap_or(0)
+                },
+                criticality: flow.criticality,
             });
         }
         for (number, level) in levels.iter().enumerate() {

@@ -8,8 +8,8 @@ use chronorb_sched_service::idl::rtec_base::{DependencyEnabledTypeT, DependencyI
 use chronorb_sched_service::idl::rtec_scheduler::{
     AddDependencyError, CreateError, CriticalityT, DispatchConfigurationError, DispatchingTypeT,
     DuplicateName, GetConfigInfosError, GetError, ImportanceT, LastScheduledPriorityError,
-    LookupError, NotScheduled, PriorityError, RtInfo, RtInfoEnableStatePair, RtInfoEnabledTypeT,
-    SetError, UnknownPriorityLevel, UnknownTask,
+    LookupError, NotScheduled, PriorityError, RtInfo, RtInfoBuf, RtInfoEnableStatePair,
+    RtInfoEnabledTypeT, SetError, UnknownPriorityLevel, UnknownTask,
 };
 use chronorb_sched_service::{Limits, SchedulingService};
 
@@ -125,6 +125,59 @@ fn a_computation_returns_what_was_registered_and_its_places() {
         let expected = DispatchConfigurationError::UnknownPriorityLevel(UnknownPriorityLevel);
         assert_eq!(unknown, expected);
     }
+}
+
+#[test]
+fn results_have_the_effective_values_of_called_operations() {
+    let f = fixture();
+    let high = needs(1, 10).with(HIGH, ImportanceT::HighImportance);
+    let caller = f.add("caller", high.threads(1));
+    let callee = f.add("callee", needs(1, 0));
+    let consumer = f.add("consumer", needs(1, 0));
+    let thread = f.add("thread", needs(1, 50).threads(1));
+    f.scheduler
+        .add_dependency(caller, callee, 1, TWO_WAY)
+        .unwrap();
+    f.scheduler
+        .add_dependency(consumer, callee, 1, ONE_WAY)
+        .unwrap();
+    f.scheduler
+        .add_dependency(caller, thread, 1, TWO_WAY)
+        .unwrap();
+    let values = |infos: &[RtInfoBuf]| -> Vec<_> {
+        let each = infos.iter().map(|info| (info.period, info.criticality));
+        each.collect()
+    };
+    let before = f.scheduler.get_rt_info_set().unwrap();
+    let set = [(100_000, HIGH), (0, LOW), (0, LOW), (500_000, LOW)];
+    assert_eq!(values(&before), set, "there is no schedule yet");
+
+    let all = f.scheduler.compute_scheduling(1, 98).unwrap();
+    assert_eq!(all.anomalies, []);
+    // The callee has the period and the criticality of its caller, and its consumer the period of
+    // the events. An operation with threads keeps its own period.
+    let effective = [
+        (100_000, HIGH),
+        (100_000, HIGH),
+        (100_000, LOW),
+        (500_000, HIGH),
+    ];
+    assert_eq!(values(&all.infos), effective);
+    assert_eq!(f.scheduler.get_rt_info_set().unwrap(), all.infos);
+    for info in &all.infos {
+        assert_eq!(f.scheduler.get(info.handle).unwrap(), *info);
+    }
+
+    // A rate that was removed has no effective values any more.
+    let other = RtInfo {
+        handle: callee,
+        worst_case_execution_time: 7,
+        ..RtInfo::default()
+    };
+    f.scheduler.reset_seq(&[other]).unwrap();
+    let after = f.scheduler.get_rt_info_set().unwrap();
+    assert_eq!(after[1].period, 0);
+    assert_eq!(f.scheduler.get(callee).unwrap(), after[1]);
 }
 
 #[test]
