@@ -72,10 +72,14 @@ impl<B: Clone> Cell<B> {
         self.restarted = now;
     }
 
-    /// Adds the events of a child at their places in the order of arrival.
-    fn add(&mut self, events: &[Event<B>], arrivals: &[Arrival]) {
+    /// Adds the events of a child at their places in the order of arrival. With the rules of TAO,
+    /// they follow those of the children that delivered before.
+    fn add(&mut self, events: &[Event<B>], arrivals: &[Arrival], rules: Rules) {
         for (event, arrival) in events.iter().zip(arrivals) {
-            let at = self.arrivals.partition_point(|before| before <= arrival);
+            let at = match rules {
+                Rules::Corrected => self.arrivals.partition_point(|before| before <= arrival),
+                Rules::Tao => self.arrivals.len(),
+            };
             self.events.insert(at, event.clone());
             self.arrivals.insert(at, *arrival);
         }
@@ -278,7 +282,7 @@ fn offer_to_conjunction<B: Clone>(
             };
             if let Some(octets) = octets {
                 cell.octets += octets;
-                cell.add(events, arrivals);
+                cell.add(events, arrivals, program.rules);
                 has_delivered = true;
             }
         };

@@ -14,6 +14,9 @@ type Path = Vec<usize>;
 /// A set of events, each with its place in the order of arrival.
 type Events = Vec<(u64, Header)>;
 
+/// The sets of the children of a conjunction, each with the arrival that completed it.
+type Sets = BTreeMap<usize, (u64, Events)>;
+
 pub(crate) struct Model {
     rules: Rules,
     subscriptions: Vec<Subscription>,
@@ -25,8 +28,8 @@ struct Subscription {
     name: usize,
     filter: Filter,
     is_suspended: bool,
-    /// The sets of the children of each conjunction, and the time of its last delivery.
-    groups: BTreeMap<Path, (BTreeMap<usize, Events>, u64)>,
+    /// The state of each conjunction, and the time of its last delivery.
+    groups: BTreeMap<Path, (Sets, u64)>,
     delivered: u64,
     timers: Vec<Timer>,
 }
@@ -261,7 +264,7 @@ impl Subscription {
                 return (true, Vec::new());
             };
             let group = self.groups.get_mut(path).expect("each has a place");
-            group.0.insert(number, set);
+            group.0.insert(number, (offer.arrival, set));
             let is_deadline = |child: &Filter| {
                 !is_tao
                     && matches!(child, Filter::Timer { kind, .. } if *kind == TimerKind::Deadline)
@@ -274,11 +277,12 @@ impl Subscription {
             if !(is_deadline(child) || is_complete && has_required) {
                 return (true, Vec::new());
             }
-            let mut events: Events = std::mem::take(&mut group.0)
-                .into_values()
-                .flatten()
-                .collect();
-            events.sort_by_key(|(arrival, _)| *arrival);
+            let mut sets: Vec<_> = std::mem::take(&mut group.0).into_values().collect();
+            sets.sort_by_key(|(completed, _)| *completed);
+            let mut events: Events = sets.into_iter().flat_map(|(_, set)| set).collect();
+            if !is_tao {
+                events.sort_by_key(|(arrival, _)| *arrival);
+            }
             group.1 = offer.now;
             return (true, vec![events]);
         }
@@ -326,7 +330,7 @@ fn find_groups(
     filter: &Filter,
     path: &mut Path,
     now: u64,
-    groups: &mut BTreeMap<Path, (BTreeMap<usize, Events>, u64)>,
+    groups: &mut BTreeMap<Path, (Sets, u64)>,
 ) {
     if matches!(filter, Filter::Conjunction(_)) {
         groups.insert(path.clone(), (BTreeMap::new(), now));
