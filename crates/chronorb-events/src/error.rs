@@ -7,8 +7,8 @@ use thiserror::Error;
 /// A subscription that is refused. The façade answers each with `BAD_PARAM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SubscriptionError {
-    /// There is no filter at all, or a group without children.
-    #[error("a group of the subscription has no children; give it at least one")]
+    /// There is no filter at all.
+    #[error("the subscription is empty; give it at least one filter")]
     Empty,
     /// A group, negation or mask announces more than follows.
     #[error("entry {at} of the subscription needs more entries than follow it")]

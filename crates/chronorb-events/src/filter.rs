@@ -22,7 +22,8 @@ pub enum TimerKind {
 
 /// A tree that decides which events a consumer gets, and in which sets.
 ///
-/// `|` makes a disjunction, `&` a logical and, `!` a negation.
+/// `|` makes a disjunction, `&` a logical and, `!` a negation. A group without children never
+/// accepts an event.
 ///
 /// # Example
 /// ```
@@ -124,7 +125,9 @@ impl Filter {
             Self::Leaf { .. } | Self::Everything | Self::Masked { .. } => true,
             Self::Bits { then, .. } | Self::Negation(then) => then.is_stateless(),
             Self::All(children) | Self::Any(children) => children.iter().all(Self::is_stateless),
-            Self::Conjunction(_) | Self::Timer { .. } => false,
+            // Without children it accepts nothing.
+            Self::Conjunction(children) => children.is_empty(),
+            Self::Timer { .. } => false,
         }
     }
 
@@ -189,7 +192,9 @@ impl Filter {
                     && then.passes(header)
             }
             Self::Negation(inner) => !inner.passes(header),
-            Self::All(children) => children.iter().all(|child| child.passes(header)),
+            Self::All(children) => {
+                !children.is_empty() && children.iter().all(|child| child.passes(header))
+            }
             Self::Any(children) | Self::Conjunction(children) => {
                 children.iter().any(|child| child.passes(header))
             }

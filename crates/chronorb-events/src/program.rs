@@ -13,7 +13,9 @@ pub enum Rules {
     #[default]
     Corrected,
     /// The rules of TAO's channel. The first child that accepts an event ends the search, and a
-    /// delivery resets all conjunctions and deadlines of the consumer.
+    /// delivery resets all conjunctions and deadlines of the consumer. A set has the events of a
+    /// nested conjunction where that was complete. Of several filters beside each other the first
+    /// one counts.
     Tao,
 }
 
@@ -53,6 +55,8 @@ pub(crate) enum Operation {
         type_mask: i32,
     },
     Negation,
+    /// A group without children.
+    Nothing,
     All,
     Any,
     Conjunction {
@@ -205,7 +209,7 @@ impl Program {
             Operation::Negation => !self.passes(at + 1, header),
             Operation::All => self.children(at).all(|child| self.passes(child, header)),
             Operation::Any => self.children(at).any(|child| self.passes(child, header)),
-            Operation::Conjunction { .. } | Operation::Timer { .. } => false,
+            Operation::Nothing | Operation::Conjunction { .. } | Operation::Timer { .. } => false,
         }
     }
 
@@ -282,7 +286,8 @@ impl Program {
             Operation::All | Operation::Any | Operation::Conjunction { .. } => {
                 of_children().flatten().collect()
             }
-            Operation::Timer { .. } => Vec::new(),
+            Operation::Nothing if is_negated => one(Interest::All),
+            Operation::Nothing | Operation::Timer { .. } => Vec::new(),
         }
     }
 }
@@ -405,7 +410,7 @@ impl Compiler<'_> {
             Filter::All(children) | Filter::Any(children) | Filter::Conjunction(children)
                 if children.is_empty() =>
             {
-                return Err(SubscriptionError::Empty);
+                Operation::Nothing
             }
             Filter::All(_) => Operation::All,
             Filter::Any(_) => Operation::Any,

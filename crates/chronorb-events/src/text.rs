@@ -116,6 +116,7 @@ fn write_operand(filter: &Filter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// | text | filter |
 /// |---|---|
 /// | `20` | events of type 20 |
+/// | `()` | no event |
 /// | `10:20`, `10:*` | events of source 10 and type 20, or any type |
 /// | `*` | every event |
 /// | `A \| B`, `A & B`, `!A` | disjunction, logical and, negation |
@@ -212,6 +213,9 @@ impl Reader<'_> {
             return Ok(!self.operand(depth + 1)?);
         }
         if self.eat("(") {
+            if self.eat(")") {
+                return Ok(Filter::Any(Vec::new()));
+            }
             let inner = self.group(Strength::Any, depth + 1)?;
             self.expect(")", "closing parenthesis")?;
             return Ok(inner);

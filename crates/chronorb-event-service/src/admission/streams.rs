@@ -208,9 +208,12 @@ fn may_pass(filter: &Filter, header: &Header) -> bool {
         return filter.passes(header);
     }
     match filter {
-        Filter::All(children) => children.iter().all(|child| may_pass(child, header)),
+        Filter::All(children) => {
+            !children.is_empty() && children.iter().all(|child| may_pass(child, header))
+        }
         Filter::Any(children) => children.iter().any(|child| may_pass(child, header)),
-        Filter::Leaf { .. } => filter.passes(header),
+        // A conjunction without state has no children, so it accepts nothing.
+        Filter::Leaf { .. } | Filter::Conjunction(_) => filter.passes(header),
         _ => true,
     }
 }

@@ -137,8 +137,8 @@ fn a_ring_is_refused_as_any_consumer() {
         opened.unwrap_err()
     };
     let path = path("refused");
-    let empty = Filter::Conjunction(Vec::new());
-    let error = refused(&empty, &path, &options(4, 128));
+    let without_time = Filter::each(Duration::ZERO);
+    let error = refused(&without_time, &path, &options(4, 128));
     assert!(matches!(error, RingError::Channel(_)), "{error}");
     let error = refused(&Filter::Everything, &path, &options(3, 128));
     assert!(matches!(error, RingError::Ring(_)), "{error}");

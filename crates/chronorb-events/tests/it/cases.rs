@@ -316,16 +316,41 @@ fn lower_subpriorities_are_served_first() {
 }
 
 #[test]
+fn groups_without_children_accept_nothing() {
+    let events = [A, B, (0, 0)];
+    for rules in BOTH {
+        let groups: [fn(Vec<Filter>) -> Filter; 3] =
+            [Filter::Any, Filter::All, Filter::Conjunction];
+        for group in groups {
+            let empty = group(vec![]);
+            let program = Program::compile(&empty, rules, &Limits::default()).unwrap();
+            assert!(program.is_stateless() && program.leaves().is_empty());
+            let nothing = Vec::<Set>::new();
+            assert_eq!(sets_of(rules, &empty, &events), nothing);
+            assert_eq!(sets_of(rules, &(leaf(A) & empty.clone()), &events), nothing);
+            let pair = Filter::Conjunction(vec![leaf(A), empty.clone()]);
+            assert_eq!(sets_of(rules, &pair, &events), nothing);
+            let either = Filter::Any(vec![empty.clone(), leaf(A)]);
+            assert_eq!(sets_of(rules, &either, &[A, B]), single(&[A]));
+            assert_eq!(sets_of(rules, &!empty, &[A, B]), single(&[A, B]));
+        }
+    }
+}
+
+#[test]
+fn with_the_rules_of_tao_a_nested_set_stands_where_it_was_complete() {
+    let filter = Filter::Conjunction(vec![conjunction([A, B]), leaf(C)]);
+    let sets = |rules| sets_of(rules, &filter, &[A, C, B]);
+    assert_eq!(sets(Rules::Corrected), [[A, C, B]]);
+    assert_eq!(sets(Rules::Tao), [[C, A, B]]);
+}
+
+#[test]
 fn filters_that_cannot_be_served_are_refused() {
     let compile = |filter: &Filter| {
         let limits = Limits::default();
         Program::compile(filter, Rules::Corrected, &limits).map(drop)
     };
-    let empty = Err(SubscriptionError::Empty);
-    assert_eq!(compile(&Filter::Any(vec![])), empty);
-    assert_eq!(compile(&Filter::Conjunction(vec![])), empty);
-    assert_eq!(compile(&!Filter::All(vec![])), empty);
-
     let stateful = Err(SubscriptionError::StatefulOperand);
     assert_eq!(compile(&!conjunction([A, B])), stateful);
     assert_eq!(compile(&(leaf(A) & Filter::each(ms(1)))), stateful);

@@ -49,10 +49,13 @@ fn what_is_written_is_read_again() {
         "(16 + 17) + every 200ms",
         "(16 | 17) | after 1.5s",
         "!!16",
+        "16 & !()",
     ];
     for text in texts {
         assert_eq!(read(text).to_string(), text);
     }
+    assert_eq!(read("( )"), Filter::Any(vec![]));
+    assert_eq!(Filter::Conjunction(vec![]).to_string(), "()");
 }
 
 #[test]
