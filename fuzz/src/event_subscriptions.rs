@@ -42,12 +42,12 @@ pub fn event_subscriptions(data: &[u8]) {
         ..Limits::default()
     };
     let octets = entries.len() * ENTRY_IN_MESSAGE;
-    let read = || read_entries(&entries, notation, &limits);
+    let read = || read_entries(&entries, notation, rules, &limits);
     let Ok(filter) = within("reading", octets, read) else {
         return;
     };
     let written = write_entries(&filter);
-    let again = read_entries(&written, Notation::Prefix, &limits);
+    let again = read_entries(&written, Notation::Prefix, rules, &limits);
     let compile = || Program::compile(&filter, rules, &limits);
     let Ok(program) = within("compiling", octets, compile) else {
         return;

@@ -323,9 +323,10 @@ impl Channel {
         let entries: Vec<_> = (qos.dependencies.iter().take(most))
             .map(|dependency| entry_of(&dependency.event.header))
             .collect();
-        let filter = read_entries(&entries, self.options.notation, limits);
+        let (notation, rules) = (self.options.notation, self.options.rules);
+        let filter = read_entries(&entries, notation, rules, limits);
         let checked = filter.and_then(|filter| {
-            Program::compile(&filter, self.options.rules, limits)?;
+            Program::compile(&filter, rules, limits)?;
             Ok(filter)
         });
         checked.map_err(|error| refused(number, &error.into()))

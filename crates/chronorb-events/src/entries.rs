@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::{Limits, SubscriptionError};
 use crate::event::{DEADLINE_TIMEOUT, INTERVAL_TIMEOUT, TIMEOUT};
 use crate::filter::{Filter, TimerKind};
+use crate::program::Rules;
 
 const GLOBAL: i32 = 7;
 const CONJUNCTION: i32 = 8;
@@ -30,6 +31,17 @@ pub struct Entry {
 }
 
 /// The two notations of entries in TAO's event channel (`-ECFiltering basic|prefix`).
+///
+/// Most subscriptions read the same in both. Of the others the notation is recognised where the
+/// numbers of children that groups state tell it:
+///
+/// | entries | notation |
+/// |---|---|
+/// | one filter in prefix notation, in which groups nest and state their children | prefix |
+/// | a group that states 0 children, and entries behind it, unless all entries are one filter in prefix notation | basic |
+///
+/// The value that is stated decides on the rest: groups that state another number than what follows
+/// are refused in prefix notation, and are read in the basic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Notation {
     /// A group states its number of children, and groups nest.
@@ -41,40 +53,108 @@ pub enum Notation {
 
 /// Reads entries into a filter.
 ///
-/// Several filters beside each other are a disjunction. Both notations skip the designator 7,
-/// which begins the entries of older clients.
+/// Several filters beside each other are a disjunction, with [`Rules::Corrected`]. With
+/// [`Rules::Tao`] the first one counts, and the rest is ignored. A group without children is a
+/// filter that accepts nothing. Both notations skip the designator 7, which begins the entries of
+/// older clients.
 ///
 /// # Errors
 /// See [`SubscriptionError`]. The work is bounded by the number of entries and by the limits.
 pub fn read_entries(
     entries: &[Entry],
     notation: Notation,
+    rules: Rules,
     limits: &Limits,
 ) -> Result<Filter, SubscriptionError> {
     if entries.len() > limits.nodes.saturating_mul(3) {
         let limit = limits.nodes;
         return Err(SubscriptionError::TooLarge { limit });
     }
+    let prefix = read_list(entries, Notation::Prefix, rules, limits);
+    let is_basic = match notation {
+        Notation::Prefix => prefix.has_zero && !prefix.is_one_filter(),
+        Notation::Basic => prefix.has_zero || !prefix.nests || !prefix.is_one_filter(),
+    };
+    let list = if is_basic {
+        drop(prefix);
+        read_list(entries, Notation::Basic, rules, limits)
+    } else {
+        prefix
+    };
+    let mut roots = list.roots?;
+    match roots.len() {
+        0 => Err(SubscriptionError::Empty),
+        1 => Ok(roots.remove(0)),
+        _ if rules == Rules::Tao => Ok(roots.remove(0)),
+        _ => Ok(Filter::Any(roots)),
+    }
+}
+
+/// Whether a channel that reads the basic notation alone understands a filter as it is written:
+/// one group at most, of leaves that may be negated and have a mask.
+pub fn fits_basic(filter: &Filter) -> bool {
+    let limits = Limits {
+        nodes: usize::MAX,
+        ..Limits::default()
+    };
+    let entries = write_entries(filter);
+    let list = read_list(&entries, Notation::Basic, Rules::Corrected, &limits);
+    list.roots.is_ok_and(|roots| roots == [filter.clone()])
+}
+
+/// Filters beside each other, as entries state them in one notation.
+struct FilterList {
+    roots: Result<Vec<Filter>, SubscriptionError>,
+    /// Whether something is left behind the filters, which is ignored.
+    has_rest: bool,
+    /// Whether a group states 0 children, and entries follow it.
+    has_zero: bool,
+    /// Whether a group is a part of another filter.
+    nests: bool,
+}
+
+impl FilterList {
+    fn is_one_filter(&self) -> bool {
+        let is_one = self.roots.as_ref().is_ok_and(|roots| roots.len() == 1);
+        is_one && !self.has_rest
+    }
+}
+
+fn read_list(entries: &[Entry], notation: Notation, rules: Rules, limits: &Limits) -> FilterList {
     let mut reader = Reader {
         entries,
         at: 0,
         limits,
+        has_zero: false,
+        nests: false,
     };
-    let mut roots = Vec::new();
+    let (mut roots, mut error) = (Vec::new(), None);
     loop {
         reader.skip_global();
         if reader.at == entries.len() {
             break;
         }
-        roots.push(match notation {
-            Notation::Prefix => reader.filter(1)?,
-            Notation::Basic => reader.basic_group()?,
-        });
+        let root = match notation {
+            Notation::Prefix => reader.filter(1),
+            Notation::Basic => reader.basic_group(),
+        };
+        match root {
+            Ok(root) => roots.push(root),
+            Err(reason) => {
+                error = Some(reason);
+                break;
+            }
+        }
     }
-    match roots.len() {
-        0 => Err(SubscriptionError::Empty),
-        1 => Ok(roots.remove(0)),
-        _ => Ok(Filter::Any(roots)),
+    let has_rest = error.is_some() && rules == Rules::Tao && !roots.is_empty();
+    FilterList {
+        roots: match error.filter(|_| !has_rest) {
+            Some(error) => Err(error),
+            None => Ok(roots),
+        },
+        has_rest,
+        has_zero: reader.has_zero,
+        nests: reader.nests,
     }
 }
 
@@ -82,6 +162,9 @@ struct Reader<'a> {
     entries: &'a [Entry],
     at: usize,
     limits: &'a Limits,
+    /// See [`FilterList`].
+    has_zero: bool,
+    nests: bool,
 }
 
 impl Reader<'_> {
@@ -145,6 +228,8 @@ impl Reader<'_> {
     ) -> Result<Vec<Filter>, SubscriptionError> {
         // On the wire the number is unsigned.
         let count = group.source.cast_unsigned() as usize;
+        self.nests |= depth > 1;
+        self.has_zero |= count == 0 && self.at < self.entries.len();
         if count > self.entries.len() - self.at {
             return Err(SubscriptionError::Truncated { at });
         }

@@ -48,7 +48,7 @@ mod program;
 mod queue;
 mod text;
 
-pub use entries::{Entry, Notation, read_entries, write_entries};
+pub use entries::{Entry, Notation, fits_basic, read_entries, write_entries};
 pub use error::{Limits, SubscriptionError};
 pub use event::{
     ANY_SOURCE, ANY_TYPE, DEADLINE_TIMEOUT, EVENTS_LOST, Event, FIRST_USER_TYPE, Header,

@@ -4,11 +4,12 @@ use chronorb::SystemExceptionKind;
 use chronorb_event_service::idl::rtec_event_channel_admin::{
     AlreadyConnected, ConnectPushConsumerError, ConnectPushSupplierError,
 };
-use chronorb_event_service::{ChannelLimits, ChannelOptions, Notation};
+use chronorb_event_service::{ChannelLimits, ChannelOptions, Notation, Rules};
 use chronorb_events::{Entry, Filter, write_entries};
 
 use crate::support::{Clients, Fixture, all, connect, everywhere, publish};
 
+const GLOBAL: i32 = 7;
 const CONJUNCTION: i32 = 8;
 const DISJUNCTION: i32 = 9;
 const NEGATION: i32 = 10;
@@ -134,7 +135,7 @@ fn case_18_malformed_subscriptions_are_bad_parameters_and_the_channel_lives() {
     let malformed = [
         vec![],
         vec![entry(5, CONJUNCTION), entry(1, 20), entry(2, 20)],
-        vec![entry(0, DISJUNCTION)],
+        vec![entry(0, GLOBAL)],
         vec![entry(0, NEGATION)],
         vec![entry(0, BITMASK)],
         vec![entry(0, BITMASK), entry(1, 1)],
@@ -156,6 +157,24 @@ fn case_18_malformed_subscriptions_are_bad_parameters_and_the_channel_lives() {
         let supplier = f.supplier(&[(1, 20)]);
         f.push(&supplier, &[(1, 20)]);
         assert_eq!(recorder.sets(1), [[(1, 20)]]);
+    });
+}
+
+/// TAO's gateway connects with such a group while its channel has no consumers.
+#[test]
+fn case_18_a_group_without_children_connects_and_gets_nothing() {
+    everywhere(|f| {
+        let (proxy, number) = f.proxy_supplier();
+        let (recorder, consumer) = f.recorder();
+        connect(&proxy, Some(&consumer), &[entry(0, DISJUNCTION)]).unwrap();
+        f.wait_until_reached(number);
+        assert_eq!(f.state_of(number).unwrap().subscription, "()");
+        let other = f.subscribe(&Filter::Everything);
+        let supplier = f.supplier(&[(1, 20)]);
+        f.push(&supplier, &[(1, 20), (0, 20), (0, 0)]);
+        assert_eq!(f.sets(&other).len(), 3);
+        assert_eq!(f.state_of(number).unwrap().sets, 0);
+        assert_eq!(recorder.sets(0).len(), 0);
     });
 }
 
@@ -233,4 +252,56 @@ fn the_basic_notation_is_read_if_the_channel_has_it() {
         connect(&proxy, Some(&consumer), &entries).unwrap();
         assert_eq!(f.state_of(number).unwrap().subscription, "1:20 + 2:20");
     }
+}
+
+/// The subscriptions of TAO's programs, which begin a group without a count by default.
+#[test]
+fn subscriptions_of_the_programs_of_tao_are_read_whatever_the_notation_of_the_channel() {
+    for clients in [Clients::Collocated, Clients::Remote] {
+        for notation in [Notation::Prefix, Notation::Basic] {
+            let options = ChannelOptions {
+                notation,
+                ..ChannelOptions::default()
+            };
+            let f = Fixture::new(clients, options);
+            let text = |entries: &[Entry]| {
+                let (proxy, number) = f.proxy_supplier();
+                let (_, consumer) = f.recorder();
+                connect(&proxy, Some(&consumer), entries).unwrap();
+                f.state_of(number).unwrap().subscription
+            };
+            let [one, two, three] = [1, 2, 3].map(|source| entry(source, 20));
+            assert_eq!(text(&[entry(0, DISJUNCTION), one, two]), "1:20 | 2:20");
+            assert_eq!(text(&[entry(0, CONJUNCTION), one, two]), "1:20 + 2:20");
+            let nested = [
+                entry(2, DISJUNCTION),
+                entry(2, CONJUNCTION),
+                one,
+                two,
+                three,
+            ];
+            assert_eq!(text(&nested), "1:20 + 2:20 | 3:20");
+        }
+    }
+}
+
+#[test]
+fn with_the_rules_of_tao_a_channel_ignores_what_follows_the_first_filter() {
+    let sets = |rules| {
+        let options = ChannelOptions {
+            rules,
+            ..ChannelOptions::default()
+        };
+        let f = Fixture::new(Clients::Remote, options);
+        let (proxy, number) = f.proxy_supplier();
+        let (recorder, consumer) = f.recorder();
+        let entries = [entry(1, DISJUNCTION), entry(0, 20), entry(0, 21)];
+        connect(&proxy, Some(&consumer), &entries).unwrap();
+        f.wait_until_reached(number);
+        let supplier = f.supplier(&[(0, 0)]);
+        f.push(&supplier, &[(1, 20), (1, 21)]);
+        recorder.sets(f.state_of(number).unwrap().sets as usize)
+    };
+    assert_eq!(sets(Rules::Corrected), [[(1, 20)], [(1, 21)]]);
+    assert_eq!(sets(Rules::Tao), [[(1, 20)]]);
 }

@@ -29,8 +29,8 @@ fn stateless() -> impl Strategy<Value = Filter> {
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
             inner.clone().prop_map(|one| !one),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::All),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::Any),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::All),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::Any),
             (number(), number(), inner).prop_map(|(a, b, one)| bits(a, b, one)),
         ]
     })
@@ -58,7 +58,7 @@ fn filter() -> impl Strategy<Value = Filter> {
     let leaf = prop_oneof![4 => stateless(), 1 => timer()];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::Conjunction),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::Conjunction),
             prop::collection::vec(inner.clone(), 1..4).prop_map(Filter::Any),
             (number(), number(), inner).prop_map(|(a, b, one)| bits(a, b, one)),
         ]
@@ -183,7 +183,10 @@ proptest! {
     #[test]
     fn entries_read_back(filter in filter()) {
         let entries = write_entries(&filter);
-        prop_assert_eq!(read_entries(&entries, Notation::Prefix, &Limits::default()), Ok(filter));
+        for rules in [Rules::Corrected, Rules::Tao] {
+            let read = read_entries(&entries, Notation::Prefix, rules, &Limits::default());
+            prop_assert_eq!(read, Ok(filter.clone()));
+        }
     }
 
     /// Any entries make a program or an error, and a program keeps within the limits.
@@ -191,6 +194,7 @@ proptest! {
     fn any_entries_are_read_or_refused(
         entries in prop::collection::vec((-2_i32..6, 0_i32..18, any::<u64>()), 0..40),
         is_basic in any::<bool>(),
+        rules in rules(),
     ) {
         let notation = if is_basic { Notation::Basic } else { Notation::Prefix };
         let entry = |(source, event_type, time)| chronorb_events::Entry {
@@ -200,8 +204,8 @@ proptest! {
         };
         let entries: Vec<_> = entries.into_iter().map(entry).collect();
         let limits = Limits::default();
-        if let Ok(filter) = read_entries(&entries, notation, &limits) {
-            let _ = Program::compile(&filter, Rules::Corrected, &limits);
+        if let Ok(filter) = read_entries(&entries, notation, rules, &limits) {
+            let _ = Program::compile(&filter, rules, &limits);
         }
     }
 }
