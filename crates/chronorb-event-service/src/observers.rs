@@ -173,14 +173,15 @@ impl ObserverEnd {
         };
         let leaves = clients.leaves(kind);
         drop(clients);
+        // As in TAO the flag is set, so that a gateway can pass the structure on as its own.
         match kind {
             Kind::Consumers => self.reference.update_consumer(&ConsumerQOS {
                 dependencies: &dependencies(&leaves),
-                is_gateway: false,
+                is_gateway: true,
             }),
             Kind::Suppliers => self.reference.update_supplier(&SupplierQOS {
                 publications: &publications(&leaves),
-                is_gateway: false,
+                is_gateway: true,
             }),
         }
     }

@@ -3,6 +3,7 @@
 mod admission;
 mod correlation;
 mod filters;
+mod gateways;
 mod groups;
 mod lifecycle;
 #[path = "../../../chronorb-events/tests/it/model.rs"]

@@ -27,6 +27,7 @@ type Entries = Vec<(i32, i32)>;
 struct Watcher {
     consumers: Record<Entries>,
     suppliers: Record<Entries>,
+    gateway_flags: Record<bool>,
 }
 
 impl Watcher {
@@ -45,6 +46,7 @@ impl ObserverOwnedServant for Watcher {
         let entries = headers
             .map(|header| (header.source, header.r#type))
             .collect();
+        self.gateway_flags.add(sub.is_gateway);
         self.consumers.add(entries);
         Ok(())
     }
@@ -54,6 +56,7 @@ impl ObserverOwnedServant for Watcher {
         let entries = headers
             .map(|header| (header.source, header.r#type))
             .collect();
+        self.gateway_flags.add(pub_.is_gateway);
         self.suppliers.add(entries);
         Ok(())
     }
@@ -80,6 +83,22 @@ fn case_26_an_observer_is_told_the_present_state_at_once() {
         assert_eq!(watcher.consumers(1), [present]);
         assert_eq!(watcher.suppliers(1), [[(10, 20), (10, 22)]]);
         drop(consumer);
+    });
+}
+
+/// So a gateway may connect with the structure that it was told, as in TAO.
+#[test]
+fn case_26_observers_are_told_the_flag_of_gateways() {
+    everywhere(|f| {
+        let (watcher, _) = observe(&f);
+        watcher.consumers(1);
+        watcher.suppliers(1);
+        let _consumer = f.subscribe(&leaf((10, 20)));
+        let _supplier = f.supplier(&[(10, 20)]);
+        watcher.consumers(2);
+        watcher.suppliers(2);
+        let flags = watcher.gateway_flags.wait_for(4);
+        assert!(flags.into_iter().all(|is_gateway| is_gateway));
     });
 }
 
