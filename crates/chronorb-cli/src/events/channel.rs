@@ -93,6 +93,10 @@ pub(crate) enum EventsError {
     NotMonitored,
     #[error("the channel is not chronorb's: its consumers have no queues")]
     NoQueues,
+    #[error(
+        "the basic notation has no nested groups: use one group of events, or --notation prefix"
+    )]
+    NestedGroups,
     #[error("the scheduling service is not reached: {0}")]
     Scheduler(SystemException),
     #[error("the object is no scheduling service (RtecScheduler::Scheduler)")]

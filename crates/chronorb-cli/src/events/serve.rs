@@ -58,7 +58,8 @@ pub(crate) struct EventServerArguments {
 /// The options of a channel.
 #[derive(Args, Debug)]
 struct OptionArguments {
-    /// The notation of subscriptions.
+    /// The notation of subscriptions that are different in the two. The other one is recognised
+    /// by the numbers of children that groups state.
     #[arg(long, value_enum, default_value_t = NotationChoice::Prefix)]
     notation: NotationChoice,
 
@@ -239,8 +240,8 @@ impl LimitArguments {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NotationChoice {
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum NotationChoice {
     /// A group states its number of children, and groups nest.
     Prefix,
     /// A group ends where the next begins.

@@ -16,13 +16,14 @@ use chronorb_event_service::idl::rtec_event_comm::{
     PushConsumerSkeleton, RtecEventData,
 };
 use chronorb_event_service::keep_order;
-use chronorb_events::{EVENTS_LOST, Entry, Filter, write_entries};
+use chronorb_events::{EVENTS_LOST, Entry, Filter, fits_basic, write_entries};
 use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
 use chronorb_rt::{ThreadBuilder, is_hidden};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 
 use super::channel::{ChannelArguments, EventsError, RemoteChannel};
+use super::serve::NotationChoice;
 use crate::listen::{Endpoints, INACTIVE, endpoints, set_endpoints};
 use crate::ns::calling_config;
 use crate::output;
@@ -36,6 +37,11 @@ pub(crate) struct TapArguments {
     /// + a group of which one set is made; every 1s, after 1s and silence 1s are timers.
     #[arg(long, value_name = "FILTER", default_value = "*")]
     filter: Filter,
+
+    /// The notation that the channel reads, for a filter of nested groups. Channels of chronorb
+    /// read both; without this option the command warns if the channel is another one.
+    #[arg(long, value_enum)]
+    notation: Option<NotationChoice>,
 
     /// The number of the lane of the channel that pushes to this consumer, from 1; 0 is the last.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -138,6 +144,9 @@ impl PushConsumerOwnedServant for Tap {
 
 /// Prints events until the end.
 pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), EventsError> {
+    if arguments.notation == Some(NotationChoice::Basic) && !fits_basic(&arguments.filter) {
+        return Err(EventsError::NestedGroups);
+    }
     let remote = RemoteChannel::connect(&arguments.channel, calling_config(&config))?;
     let queue = arguments.queue();
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
@@ -168,6 +177,9 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
         rt_info,
         queue.as_ref(),
     )?;
+    if arguments.notation.is_none() && !fits_basic(&arguments.filter) && !is_of_chronorb(&proxy) {
+        output::report(UNKNOWN_NOTATION);
+    }
     let printer = Printer {
         received,
         lost,
@@ -233,6 +245,11 @@ fn connect(
         error => EventsError::Refused(error.to_string()),
     })?;
     Ok(proxy)
+}
+
+/// Whether a proxy is one of a channel of chronorb.
+fn is_of_chronorb(proxy: &ProxyPushSupplier) -> bool {
+    QueuedProxyPushSupplier::narrow(proxy.as_object()).is_ok_and(|queued| queued.is_some())
 }
 
 /// The time that is missing for a consumer that was not admitted.
@@ -379,6 +396,11 @@ fn as_json(event: &EventBuf) -> Value {
     })
 }
 
+/// The warning for nested groups at a channel of another make.
+const UNKNOWN_NOTATION: &str = "\
+warning: the channel is not chronorb's. If it reads subscriptions in the basic notation, TAO's
+default, it misreads the nested groups of this filter, and events do not arrive. Use one group of
+events, or state --notation prefix if it reads that (-ECFiltering prefix).";
 /// The octets of a payload that are shown in a line.
 const SHOWN: usize = 32;
 /// The sets that wait for the printer.

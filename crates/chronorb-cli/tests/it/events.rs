@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
 
 use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
@@ -10,10 +11,17 @@ use chronorb_event_service::idl::rtec_base::{
     DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
 };
 use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ProxyPushConsumer, Publication, SupplierQOS,
+    AppendObserverError, ConnectPushConsumerError, ConsumerAdmin, ConsumerAdminOwnedServant,
+    ConsumerAdminSkeleton, ConsumerQOS, EventChannelOwnedServant, EventChannelSkeleton, Observer,
+    ObserverHandle, ProxyPushConsumer, ProxyPushSupplier, ProxyPushSupplierOwnedServant,
+    ProxyPushSupplierSkeleton, Publication, RemoveObserverError, SupplierAdmin, SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{Event, EventHeader, RtecEventData};
-use chronorb_orb::{Any, Orb, OrbConfig};
+use chronorb_event_service::idl::rtec_event_comm::{
+    Event, EventHeader, PushConsumer, PushSupplierOwnedServant, RtecEventData,
+};
+use chronorb_orb::poa::Poa;
+use chronorb_orb::{Any, Call, Interface, Orb, OrbConfig, SystemException, SystemExceptionKind};
+use chronorb_sched_service::idl::rtec_base::DependencyTypeT::OneWayCall;
 use chronorb_sched_service::idl::rtec_scheduler::{
     CriticalityT, ImportanceT, InfoTypeT, Scheduler,
 };
@@ -368,6 +376,193 @@ fn a_scheduling_service_decides_on_the_admission_of_consumers() {
     let printed = (Some(0), "1:20 \"plot\"\n".to_owned(), String::new());
     assert_eq!(track.finish(), printed);
     channel.end();
+}
+
+#[test]
+fn the_period_of_the_suppliers_of_a_consumer_is_no_budget() {
+    let scheduling = Server::start(&["sched", "serve"]);
+    let channel = Channel::start(&["--scheduler", &scheduling.reference, "--lane", "0"]);
+    let object = channel.orb.string_to_object(&scheduling.reference).unwrap();
+    let scheduler = Scheduler::narrow(&object).unwrap().unwrap();
+    // A supplier of 200 s, and a consumer of 100 ns for each of its events.
+    for (name, period) in [("radar", 2_000_000_000), ("track", 0)] {
+        let handle = scheduler.create(name).unwrap();
+        let (criticality, importance) = (CriticalityT::LowCriticality, ImportanceT::LowImportance);
+        let kind = InfoTypeT::Operation;
+        let set = scheduler.set(handle, criticality, 1, 1, 1, period, importance, 0, 0, kind);
+        set.unwrap();
+    }
+    scheduler.add_dependency(2, 1, 1, OneWayCall).unwrap();
+    assert_eq!(scheduler.recompute_scheduling(1, 98).unwrap(), []);
+    assert_eq!(scheduler.get(2).unwrap().period, 2_000_000_000);
+    let track = channel.tap(&["--filter", "20", "--rt-info", "2", "--count", "3"]);
+    for _ in 0..3 {
+        channel.push("20", "");
+    }
+    let printed = (Some(0), "1:20\n".repeat(3), String::new());
+    assert_eq!(track.finish(), printed);
+    channel.end();
+}
+
+/// A channel of another make, which takes any subscription and pushes nothing.
+#[derive(Clone)]
+struct OtherChannel {
+    poa: Poa,
+    subscriptions: mpsc::Sender<Vec<(i32, i32)>>,
+}
+
+const ABSENT: SystemException = SystemException::no(SystemExceptionKind::NoImplement, 0);
+
+impl EventChannelOwnedServant for OtherChannel {
+    fn for_consumers(&self, _: &Call<'_>) -> Result<Option<ConsumerAdmin>, SystemException> {
+        let admin = self.poa.serve(ConsumerAdminSkeleton::new(self.clone()));
+        Ok(Some(ConsumerAdmin::from_object(
+            admin.expect("it is active"),
+        )))
+    }
+
+    fn for_suppliers(&self, _: &Call<'_>) -> Result<Option<SupplierAdmin>, SystemException> {
+        Ok(None)
+    }
+
+    fn destroy(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Err(ABSENT)
+    }
+
+    fn append_observer(
+        &self,
+        _: &Call<'_>,
+        _: Option<&Observer>,
+    ) -> Result<ObserverHandle, AppendObserverError> {
+        Err(ABSENT.into())
+    }
+
+    fn remove_observer(&self, _: &Call<'_>, _: ObserverHandle) -> Result<(), RemoveObserverError> {
+        Err(ABSENT.into())
+    }
+}
+
+impl ConsumerAdminOwnedServant for OtherChannel {
+    fn obtain_push_supplier(
+        &self,
+        _: &Call<'_>,
+    ) -> Result<Option<ProxyPushSupplier>, SystemException> {
+        let proxy = self.poa.serve(ProxyPushSupplierSkeleton::new(self.clone()));
+        Ok(Some(ProxyPushSupplier::from_object(
+            proxy.expect("it is active"),
+        )))
+    }
+}
+
+impl PushSupplierOwnedServant for OtherChannel {
+    fn disconnect_push_supplier(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+impl ProxyPushSupplierOwnedServant for OtherChannel {
+    fn connect_push_consumer(
+        &self,
+        _: &Call<'_>,
+        _: Option<&PushConsumer>,
+        qos: &ConsumerQOS<'_>,
+    ) -> Result<(), ConnectPushConsumerError> {
+        let headers = qos.dependencies.iter().map(|one| one.event.header);
+        let entries = headers.map(|it| (it.source, it.r#type)).collect();
+        self.subscriptions.send(entries).expect("the test waits");
+        Ok(())
+    }
+
+    fn suspend_connection(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Err(ABSENT)
+    }
+
+    fn resume_connection(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Err(ABSENT)
+    }
+}
+
+#[test]
+fn tap_warns_of_nested_groups_at_a_channel_whose_notation_it_does_not_know() {
+    let mut config = OrbConfig::default();
+    let endpoints = chronorb_orb::parse_endpoints("iiop://127.0.0.1:0");
+    config.listen_endpoints = endpoints.expect("an endpoint");
+    let orb = Orb::with_config(config).expect("an ORB");
+    let poa = orb.root_poa().expect("the ORB runs");
+    poa.manager().activate().expect("it was not deactivated");
+    let (subscriptions, received) = mpsc::channel();
+    let other = OtherChannel {
+        poa: poa.clone(),
+        subscriptions,
+    };
+    let object = poa
+        .serve(EventChannelSkeleton::new(other))
+        .expect("it is active");
+    let reference = orb.object_to_string(&object);
+    let tap = |arguments: &[&str]| {
+        let process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+            .args(["events", "tap", "--channel", &reference])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let tap = Tap { process };
+        let entries = received.recv().expect("a subscription");
+        tap.signal(rustix::process::Signal::TERM);
+        let (status, _, error) = tap.finish();
+        assert_eq!(status, Some(0), "{error}");
+        (entries, error)
+    };
+    let nested = ["--filter", "20 + 21 | 22"];
+    let (entries, error) = tap(&nested);
+    assert_eq!(entries, [(2, 9), (2, 8), (0, 20), (0, 21), (0, 22)]);
+    assert!(
+        error.contains("warning: the channel is not chronorb's"),
+        "{error}"
+    );
+    assert!(error.contains("--notation prefix"), "{error}");
+    assert_eq!(
+        tap(&[&nested[..], &["--notation", "prefix"]].concat()).1,
+        ""
+    );
+    // One group is the same in both notations.
+    for options in [&[][..], &["--notation", "basic"]] {
+        let (entries, error) = tap(&[&["--filter", "20 | 21"], options].concat());
+        assert_eq!(entries, [(2, 9), (0, 20), (0, 21)]);
+        assert_eq!(error, "");
+    }
+    let refused = [
+        "events",
+        "tap",
+        "--channel",
+        &reference,
+        "--notation",
+        "basic",
+    ];
+    let output = chronorb(Path::new("."), &[&refused[..], &nested].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let error = stderr(&output);
+    assert!(
+        error.contains("the basic notation has no nested groups"),
+        "{error}"
+    );
+    orb.shutdown(true).expect("it runs");
+}
+
+#[test]
+fn tap_subscribes_with_nested_groups_at_a_channel_of_chronorb_whatever_its_notation() {
+    for notation in ["prefix", "basic"] {
+        let channel = Channel::start(&["--notation", notation]);
+        let tap = channel.tap(&["--filter", "20 + 21 | 22", "--count", "2"]);
+        channel.push("20", "");
+        channel.push("22", "");
+        channel.push("21", "");
+        let printed = "1:22\n1:20 + 1:21\n".to_owned();
+        assert_eq!(tap.finish(), (Some(0), printed, String::new()));
+        channel.end();
+    }
 }
 
 /// Connects a supplier of an event type, with the handle of its operation.
