@@ -182,7 +182,8 @@ pub(crate) struct ListArguments {
     #[arg(long)]
     pub(super) ior: bool,
 
-    /// Ask each object whether it exists, several at the same time, each within --timeout.
+    /// Ask each object whether it exists, several at the same time, each within --timeout, and
+    /// print ok, gone or unreachable.
     #[arg(long)]
     pub(super) check: bool,
 
@@ -256,7 +257,8 @@ Examples:
   chronorb ns list --json --ior | jq -r '.bindings[] | [.name, .ior] | @tsv'
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
-the name is not bound, or --check found an object that is not there.";
+the name is not bound, or --check found an object that does not exist (gone), or whose server does
+not answer (unreachable).";
 
 const RESOLVE_EXAMPLES: &str = "\
 Examples:

@@ -111,6 +111,26 @@ fn names_are_bound_and_listed() {
 }
 
 #[test]
+fn check_tells_objects_that_are_gone_from_those_that_are_unreachable() {
+    let names = Names::start();
+    names.done(&["bind", "there", &names.root]);
+    let checked = |status: i32| {
+        let output = names.run(&["list", "--check"]);
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    assert_eq!(checked(0), "there  ok\n");
+
+    names.done(&["bind", "absent", "corbaloc::127.0.0.1:1/None"]);
+    let text = checked(3);
+    assert!(text.starts_with("absent  unreachable: "), "{text}");
+
+    names.done(&["rebind", "absent", &names.root_url("None")]);
+    let gone = "absent  gone: the server does not have the object\nthere  ok\n";
+    assert_eq!(checked(3), gone);
+}
+
+#[test]
 fn a_failure_names_the_component_and_the_remedy() {
     let names = Names::start();
     names.done(&["mkdir", "plant"]);
