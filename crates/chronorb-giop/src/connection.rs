@@ -47,7 +47,7 @@ use std::mem;
 
 use chronorb_cdr::{CdrError, Frame};
 
-pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
+pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, MOST_SKIPPED, SKIPPED_TIMES};
 pub use negotiation::{Negotiation, empty_message};
 pub use writer::{MessageWriter, OutgoingMessage};
 
@@ -228,7 +228,10 @@ impl MessageReader {
                 Ok(Progress::Message(Message { header, skipped }))
             }
             Ok(NextMessage::NeedMore { total }) => Ok(Progress::Missing { total }),
-            Err(FramingError::TooLarge(_)) if self.bounds.skips => {
+            Err(FramingError::TooLarge(len))
+                if self.bounds.skips
+                    && (len <= MOST_SKIPPED || len / SKIPPED_TIMES <= self.bounds.message) =>
+            {
                 self.mode = ReceiveMode::Skipping(CdrError::FrameFull);
                 self.skip(CdrError::FrameFull, frame)
             }

@@ -5,8 +5,8 @@ use std::io::IoSlice;
 
 use chronorb_cdr::{CdrError, Endian, Frame, octets_copied};
 use chronorb_giop::connection::{
-    Bounds, KEPT_OF_SKIPPED, Message, MessageReader, MessageWriter, Negotiation, Progress,
-    ReadError, SKIPPED_TIMES, empty_message,
+    Bounds, KEPT_OF_SKIPPED, MOST_SKIPPED, Message, MessageReader, MessageWriter, Negotiation,
+    Progress, ReadError, SKIPPED_TIMES, empty_message,
 };
 use chronorb_giop::{MessageHeader, MessageType, Version};
 use proptest::prelude::*;
@@ -396,6 +396,12 @@ fn what_a_reader_refuses() {
             ReadError::Malformed,
         ),
         (
+            "more than is skipped",
+            promise_of(MOST_SKIPPED + 1).to_vec(),
+            skips,
+            ReadError::TooLarge,
+        ),
+        (
             "more than the limit",
             promise(Request, LIMIT),
             refuses,
@@ -458,7 +464,7 @@ fn a_locate_request_that_is_too_large_is_skipped() {
 
 /// A client of TAO connects again after a close, and sends the same request for ever.
 #[test]
-fn a_whole_request_is_skipped_however_large_it_is() {
+fn a_whole_request_is_skipped_up_to_a_length_that_none_has() {
     let len = (SKIPPED_TIMES + 1) * LIMIT;
     let octets = [
         of_request(Request, 1, false, len),
@@ -475,18 +481,29 @@ fn a_whole_request_is_skipped_however_large_it_is() {
     assert_eq!(error, None);
     let skipped: Vec<_> = messages.iter().map(|(.., skipped)| *skipped).collect();
     assert_eq!(skipped, [Some(CdrError::FrameFull), None]);
-    // Its octets are counted and not kept, so the greatest length is one, too.
-    let greatest = MessageHeader {
-        size: u32::MAX,
-        ..MessageHeader::parse(&octets).unwrap()
+    // Its octets are counted and not kept, so the length needs no memory.
+    for (len, error) in [
+        (MOST_SKIPPED, None),
+        (MOST_SKIPPED + 1, Some(ReadError::TooLarge)),
+    ] {
+        let read = read_all(
+            BOUNDS,
+            &Negotiation::default(),
+            &promise_of(len),
+            &[(1 << 20, Some(false))],
+        );
+        assert_eq!(read, (Vec::new(), error), "{len}");
+    }
+}
+
+/// The header of a request of this length, header included.
+fn promise_of(len: usize) -> [u8; 12] {
+    let request = of_request(Request, 1, false, 0);
+    let header = MessageHeader {
+        size: (len - 12) as u32,
+        ..MessageHeader::parse(&request).unwrap()
     };
-    let promised = read_all(
-        BOUNDS,
-        &Negotiation::default(),
-        &greatest.to_bytes(),
-        &[(1 << 20, Some(false))],
-    );
-    assert_eq!(promised, (Vec::new(), None));
+    header.to_bytes()
 }
 
 #[test]

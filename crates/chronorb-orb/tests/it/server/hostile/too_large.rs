@@ -198,12 +198,15 @@ fn what_cannot_be_skipped_gets_message_error_and_the_close() {
     let nothing = |_: &mut Encoder<'_>| Ok(());
     let beyond = request_of(&s, Version::V1_2, twoway, SKIPPED + 8);
     let fragmented = in_fragments(&beyond, LIMIT);
+    // Its header promises more than any message has.
+    let mut endless = beyond;
+    endless[8..12].copy_from_slice(&((256_u32 << 20) + 1).to_ne_bytes());
     // Its header is longer than the buffer.
     let key = vec![7; 2 * LIMIT];
     let unreadable = request_to(&key, Version::V1_2, b"add", twoway, &[], &nothing);
     let mut reply = request_of(&s, Version::V1_2, twoway, 2 * LIMIT);
     reply[7] = MessageType::Reply as u8;
-    for octets in [fragmented, unreadable, reply] {
+    for octets in [endless, fragmented, unreadable, reply] {
         let mut stream = connect(&s);
         send(&stream, octets);
         let answer = receive(&mut stream).map(|(header, _)| header.kind);
