@@ -46,7 +46,7 @@ pub(super) struct FileCase {
     worst: Vec<usize>,
 }
 
-/// What the execution of a piece costs beside its time in the file.
+/// The costs of the execution of a piece beside its time in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceCosts {
     /// The time of a call that is added to each piece.
