@@ -123,9 +123,12 @@ pub(crate) fn call_time(given: Option<u64>, config: &OrbConfig) -> Duration {
     }
 }
 
+/// The reference that stands for a text of standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
 /// Returns the text of a reference, from a file or standard input if it names one.
 pub(crate) fn text(reference: &str) -> Result<String, ClientError> {
-    let from_input = reference == "-";
+    let from_input = reference == STANDARD_INPUT;
     let is_url = SCHEMES.iter().any(|scheme| {
         let start = reference.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))

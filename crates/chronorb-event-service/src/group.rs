@@ -5,6 +5,7 @@
 //! channel sends an event once for all consumers of the group that get it at the same time, by
 //! `ChronorbEvents::FanOutConsumer`.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,25 +13,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb::poa::{ObjectId, Poa};
-use chronorb::{Call, SystemException, SystemExceptionKind};
+use chronorb::{Call, SystemException};
 use chronorb_channel::PushGate;
 use chronorb_events::Filter;
-use chronorb_rt::{Deadline, PiMutex};
+use chronorb_rt::{Deadline, PiMutex, SpawnError};
 
 use crate::event::lost_in_channel;
 use crate::idl::chronorb_events::{
     FanOutConsumer, FanOutConsumerOwnedServant, FanOutConsumerSkeleton, QueueQOS,
-    QueuedProxyPushSupplier, SetFanOutError,
 };
 use crate::idl::rtec_event_channel_admin::{EventChannel, ProxyPushSupplier};
 use crate::idl::rtec_event_comm::{
     EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
 };
-use crate::subscribe::{ConnectError, connect, proxy_for};
+use crate::subscribe::{ConnectError, Subscription};
+use crate::watch::{
+    ChannelChange, ChannelCheck, ChannelWatch, Reconnect, WatchOptions, WatchRound,
+};
 
 /// A consumer of a group, which is called with its events.
 ///
-/// Implemented for closures, which are told neither losses nor the end. Events come in the order of
+/// Implemented for closures, which are told neither losses nor the end nor changes of the channel. Events come in the order of
 /// their suppliers if the ORBs have the settings of [`keep_order`](crate::keep_order). All calls of
 /// a group come by one connection, so a consumer that is slow delays the others.
 pub trait GroupCallback: Send + Sync + 'static {
@@ -45,6 +48,12 @@ pub trait GroupCallback: Send + Sync + 'static {
 
     /// Learns that the channel has ended the subscription.
     fn disconnected(&self) {}
+
+    /// Learns that the channel was lost, or found again, if the group
+    /// [watches](ConsumerGroup::watch) it.
+    fn channel_changed(&self, change: &ChannelChange) {
+        let _ = change;
+    }
 }
 
 impl<F: Fn(EventSet<'_>) + Send + Sync + 'static> GroupCallback for F {
@@ -70,7 +79,9 @@ pub struct ConsumerOptions {
 /// use chronorb::prelude::*;
 /// use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
 /// use chronorb_event_service::idl::rtec_event_comm::EventSet;
-/// use chronorb_event_service::{ConsumerGroup, ConsumerOptions, EventServer, Filter};
+/// use chronorb_event_service::{
+///     ConsumerGroup, ConsumerOptions, EventServer, Filter, WatchOptions,
+/// };
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let mut args = vec!["p".into(), "-ORBListenEndpoints".into(), "iiop://127.0.0.1:0".into()];
@@ -80,6 +91,8 @@ pub struct ConsumerOptions {
 /// root.manager().activate()?;
 /// let channel = EventChannel::unchecked_narrow(service.channel());
 /// let group = ConsumerGroup::open(&root, &channel)?;
+/// // Its consumers subscribe again if the channel dies and comes back.
+/// group.watch(WatchOptions::default())?;
 /// let options = ConsumerOptions::default();
 /// let show = |events: EventSet<'_>| println!("{} events", events.len());
 /// let first = group.subscribe(&Filter::of_type(20), &options, show)?;
@@ -102,6 +115,7 @@ struct GroupState {
     fan_out: FanOutConsumer,
     /// The object id of `fan_out`.
     id: ObjectId,
+    watch: PiMutex<Option<ChannelWatch>>,
 }
 
 /// The consumers of a group, which is the servant of its object.
@@ -116,16 +130,18 @@ struct Member {
     number: u32,
     callback: Box<dyn GroupCallback>,
     gate: PushGate,
+    /// Whether it was told that the channel has ended the subscription.
     is_told: AtomicBool,
+    /// The subscription, once it is made.
+    subscription: PiMutex<Option<Arc<Subscription>>>,
 }
 
 /// A consumer of a group. Dropping it disconnects the consumer.
 pub struct GroupConsumer {
     group: Arc<GroupState>,
     member: Arc<Member>,
-    proxy: ProxyPushSupplier,
-    object: PushConsumer,
-    /// The object id of `object`.
+    subscription: Arc<Subscription>,
+    /// The object id of the consumer.
     id: ObjectId,
     has_ended: bool,
 }
@@ -148,6 +164,7 @@ impl ConsumerGroup {
             members,
             fan_out,
             id,
+            watch: PiMutex::default(),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -166,7 +183,6 @@ impl ConsumerGroup {
         callback: impl GroupCallback,
     ) -> Result<GroupConsumer, ConnectError> {
         let group = &self.shared;
-        let proxy = proxy_for(&group.channel, options.queue.as_ref())?;
         let member = group.members.add(callback);
         let poa = &group.poa;
         let activated = poa.activate_object(PushConsumerSkeleton::from_arc(member.clone()));
@@ -175,18 +191,42 @@ impl ConsumerGroup {
             group.members.remove(member.number);
             let _ = poa.deactivate_object(&id);
         })?;
-        // If one of the next steps fails, dropping it undoes the others.
+        let subscription = Arc::new(Subscription {
+            consumer: PushConsumer::unchecked_narrow(&object),
+            filter: filter.clone(),
+            queue: options.queue,
+            rt_info: options.rt_info,
+            fan_out: Some((group.fan_out.clone(), member.number)),
+            state: PiMutex::default(),
+        });
+        // If the next step fails, dropping it undoes the others.
         let this = GroupConsumer {
             group: group.clone(),
             member,
-            proxy,
-            object: PushConsumer::unchecked_narrow(&object),
+            subscription: subscription.clone(),
             id,
             has_ended: false,
         };
-        this.share_messages()?;
-        connect(&this.proxy, &this.object, filter, options.rt_info)?;
+        subscription.make(&group.channel, None)?;
+        *this.member.subscription.lock() = Some(subscription);
         Ok(this)
+    }
+
+    /// Has a thread ask the channel regularly whether it still has the consumers of the group.
+    /// They are told what it finds by [`GroupCallback::channel_changed`], and subscribe again
+    /// unless the options say otherwise, with the options that they have, suspended ones too.
+    /// Ends with the group and its consumers; replaces the thread of a call before.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn watch(&self, options: WatchOptions) -> Result<(), SpawnError> {
+        let (members, channel) = (self.shared.members.clone(), self.shared.channel.clone());
+        let mut checks = HashMap::new();
+        let watch = ChannelWatch::start(options.period, move || {
+            members.check(&channel, &options, &mut checks);
+        })?;
+        *self.shared.watch.lock() = Some(watch);
+        Ok(())
     }
 
     /// The number of consumers.
@@ -212,33 +252,20 @@ impl Drop for GroupState {
 }
 
 impl GroupConsumer {
-    /// Has the channel send events to the object of the group.
-    fn share_messages(&self) -> Result<(), ConnectError> {
-        let queued = QueuedProxyPushSupplier::narrow(self.proxy.as_object())?;
-        let Some(queued) = queued else { return Ok(()) };
-        match queued.set_fan_out(Some(&self.group.fan_out), self.member.number) {
-            Ok(()) => Ok(()),
-            // A channel of an earlier version.
-            Err(SetFanOutError::System(cause))
-                if cause.kind == SystemExceptionKind::BadOperation =>
-            {
-                Ok(())
-            }
-            Err(SetFanOutError::System(cause)) => Err(cause.into()),
-            Err(error) => Err(ConnectError::Refused(error.to_string())),
-        }
-    }
-
-    /// The proxy of the consumer in the channel.
+    /// The proxy of the consumer in the channel: the last one, if the consumer has
+    /// [subscribed again](ConsumerGroup::watch).
+    ///
+    /// # Panics
+    /// Never: a consumer has a proxy until it is disconnected.
     #[must_use]
-    pub fn proxy(&self) -> &ProxyPushSupplier {
-        &self.proxy
+    pub fn proxy(&self) -> ProxyPushSupplier {
+        self.subscription.proxy().expect("it is connected")
     }
 
     /// The object of the consumer, which the channel checks.
     #[must_use]
     pub fn object(&self) -> &PushConsumer {
-        &self.object
+        &self.subscription.consumer
     }
 
     /// Stops the events of the consumer. They are not kept.
@@ -246,7 +273,7 @@ impl GroupConsumer {
     /// # Errors
     /// A system exception, as `OBJECT_NOT_EXIST` if the channel has disconnected the consumer.
     pub fn suspend(&self) -> Result<(), SystemException> {
-        self.proxy.suspend_connection()
+        self.subscription.suspend(true)
     }
 
     /// Lets the events go on.
@@ -254,7 +281,7 @@ impl GroupConsumer {
     /// # Errors
     /// As [`suspend`](Self::suspend).
     pub fn resume(&self) -> Result<(), SystemException> {
-        self.proxy.resume_connection()
+        self.subscription.suspend(false)
     }
 
     /// Disconnects the consumer. When it returns no call of the consumer begins any more, and those
@@ -273,7 +300,7 @@ impl GroupConsumer {
         self.member.gate.close();
         self.member.gate.wait(Deadline::after(PATIENCE));
         self.group.members.remove(self.member.number);
-        let ended = self.proxy.disconnect_push_supplier();
+        let ended = self.subscription.end();
         // The POA may have ended.
         let _ = self.group.poa.deactivate_object(&self.id);
         ended
@@ -307,6 +334,7 @@ impl Members {
             callback: Box::new(callback),
             gate: PushGate::default(),
             is_told: AtomicBool::new(false),
+            subscription: PiMutex::default(),
         });
         let mut present = self.present.lock();
         let added = present.iter().cloned().chain([member.clone()]);
@@ -318,6 +346,32 @@ impl Members {
         let mut present = self.present.lock();
         let left = present.iter().filter(|member| member.number != number);
         *present = left.cloned().collect();
+    }
+
+    /// Asks the channel for all subscriptions, and makes those again that are lost.
+    fn check(
+        &self,
+        channel: &EventChannel,
+        options: &WatchOptions,
+        checks: &mut HashMap<u32, ChannelCheck>,
+    ) {
+        let present = self.present.lock().clone();
+        checks.retain(|number, _| {
+            let place = present.binary_search_by_key(number, |member| member.number);
+            place.is_ok()
+        });
+        let is_told_only = matches!(options.reconnect, Reconnect::No);
+        let mut round = WatchRound::new(options, channel);
+        for member in present.iter() {
+            let Some(subscription) = member.subscription.lock().clone() else {
+                continue;
+            };
+            if is_told_only && member.is_told.load(Ordering::Acquire) {
+                continue;
+            }
+            let check = checks.entry(member.number).or_default();
+            round.check(&subscription, check, |change| member.tell(change));
+        }
     }
 
     /// Gives events to the consumers with these numbers. Unknown ones are of consumers that have
@@ -356,6 +410,16 @@ impl Member {
             Some(number) => self.callback.lost(number),
             None => self.callback.push(events),
         });
+    }
+
+    /// Tells the consumer a change of its connection to the channel.
+    fn tell(&self, change: &ChannelChange) {
+        if matches!(change, ChannelChange::Subscribed) {
+            self.is_told.store(false, Ordering::Release);
+        }
+        if let Some(_call) = self.gate.enter() {
+            self.guarded(|| self.callback.channel_changed(change));
+        }
     }
 
     /// Keeps a panic of a consumer from the others of its message. The hook of the process has

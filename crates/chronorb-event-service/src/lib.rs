@@ -53,6 +53,10 @@
 //! The consumers of a [`ConsumerGroup`] have subscriptions of their own, and share the messages
 //! that several of them get: the channel sends an event once for all of them.
 //!
+//! # Channels that die
+//! A [`ConsumerGroup`] and an [`EventRing`] can [watch](ConsumerGroup::watch) their channel. Its
+//! consumers are told when it does not answer or has forgotten them, and subscribe again.
+//!
 //! # Rules
 //! * A nil consumer is `BAD_PARAM`. A supplier may be nil: then it is not called back.
 //! * A malformed or excessive subscription is `BAD_PARAM`, and changes nothing. Beyond the
@@ -94,6 +98,7 @@ mod statistics;
 mod subscribe;
 mod supplier;
 mod threads;
+mod watch;
 
 pub use admission::{AdmissionPolicy, OperationNeeds, OperationSource};
 pub use chronorb_channel::Clock;
@@ -106,3 +111,4 @@ pub use ring::{EventRing, EventRingReader, RingDelivery, RingError, RingOptions,
 pub use service::{EventServer, EventService, ServeError, keep_order};
 pub use statistics::all_statistics;
 pub use subscribe::ConnectError;
+pub use watch::{ChannelChange, ChannelCheck, ChannelFinder, Reconnect, WatchOptions};

@@ -27,11 +27,12 @@ use thiserror::Error;
 
 use crate::event::{empty_data, lost_in_channel, wire_header};
 use crate::idl::chronorb_events::QueueQOS;
-use crate::idl::rtec_event_channel_admin::{EventChannel, ProxyPushSupplier};
+use crate::idl::rtec_event_channel_admin::EventChannel;
 use crate::idl::rtec_event_comm::{
     Event, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
 };
-use crate::subscribe::{ConnectError, connect, proxy_for};
+use crate::subscribe::{ConnectError, Subscription};
+use crate::watch::{ChannelChange, ChannelCheck, ChannelWatch, WatchOptions, WatchRound};
 
 /// A ring with the events of a subscription. Dropping it ends the subscription and the ring.
 ///
@@ -67,7 +68,9 @@ use crate::subscribe::{ConnectError, connect, proxy_for};
 pub struct EventRing {
     shared: Arc<RingState>,
     path: PathBuf,
-    proxy: ProxyPushSupplier,
+    channel: EventChannel,
+    subscription: Arc<Subscription>,
+    watch: PiMutex<Option<ChannelWatch>>,
     poa: Poa,
     consumer: ObjectId,
     listener: Arc<FanOutListener>,
@@ -110,6 +113,10 @@ pub struct RingStatus {
     pub lost: u64,
     /// The processes that read.
     pub processes: u64,
+    /// Whether the channel is lost, as far as [`watch`](EventRing::watch) has found.
+    pub is_channel_lost: bool,
+    /// The times that the ring has subscribed again.
+    pub resubscriptions: u64,
 }
 
 /// A failure of a ring of events.
@@ -148,6 +155,8 @@ struct RingState {
     sets: AtomicU64,
     lost: AtomicU64,
     processes: AtomicU64,
+    is_channel_lost: AtomicBool,
+    resubscriptions: AtomicU64,
     is_over: AtomicBool,
 }
 
@@ -187,17 +196,27 @@ impl EventRing {
             sets: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             processes: AtomicU64::new(0),
+            is_channel_lost: AtomicBool::new(false),
+            resubscriptions: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         });
         let listener = Arc::new(FanOutListener::bind(path)?);
-        let proxy = proxy_for(channel, options.queue.as_ref())?;
         let skeleton = PushConsumerSkeleton::from_arc(shared.clone());
         let id = poa.activate_object(skeleton)?;
         let object = poa.id_to_reference(&id)?;
         let mut this = Self {
             shared,
             path: path.to_owned(),
-            proxy,
+            channel: channel.clone(),
+            subscription: Arc::new(Subscription {
+                consumer: PushConsumer::unchecked_narrow(&object),
+                filter: filter.clone(),
+                queue: options.queue,
+                rt_info: 0,
+                fan_out: None,
+                state: PiMutex::default(),
+            }),
+            watch: PiMutex::default(),
             poa: poa.clone(),
             consumer: id,
             listener: listener.clone(),
@@ -212,9 +231,31 @@ impl EventRing {
         };
         let thread = ThreadBuilder::new("events.ring").spawn(move || accepting.run())?;
         this.acceptor = Some(thread);
-        let consumer = PushConsumer::unchecked_narrow(&object);
-        connect(&this.proxy, &consumer, filter, 0)?;
+        this.subscription.make(channel, None)?;
         Ok(this)
+    }
+
+    /// Has a thread ask the channel regularly whether it still has the ring, which subscribes again
+    /// unless the options say otherwise. Readers stay, and [`status`](Self::status) shows what was
+    /// found. Ends with the ring; replaces the thread of a call before.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn watch(&self, options: WatchOptions) -> Result<(), SpawnError> {
+        let (shared, channel) = (self.shared.clone(), self.channel.clone());
+        let subscription = self.subscription.clone();
+        let mut check = ChannelCheck::default();
+        let watch = ChannelWatch::start(options.period, move || {
+            let mut round = WatchRound::new(&options, &channel);
+            let is_lost = round.check(&subscription, &mut check, |change| {
+                if matches!(change, ChannelChange::Subscribed) {
+                    shared.resubscriptions.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            shared.is_channel_lost.store(is_lost, Ordering::Relaxed);
+        })?;
+        *self.watch.lock() = Some(watch);
+        Ok(())
     }
 
     /// Returns the counts so far.
@@ -224,6 +265,8 @@ impl EventRing {
             sets: self.shared.sets.load(Ordering::Relaxed),
             lost: self.shared.lost.load(Ordering::Relaxed),
             processes: self.shared.processes.load(Ordering::Relaxed),
+            is_channel_lost: self.shared.is_channel_lost.load(Ordering::Relaxed),
+            resubscriptions: self.shared.resubscriptions.load(Ordering::Relaxed),
         }
     }
 }
@@ -242,7 +285,7 @@ impl From<ConnectError> for RingError {
 impl Drop for EventRing {
     fn drop(&mut self) {
         // The channel may have ended, and the POA.
-        let _ = self.proxy.disconnect_push_supplier();
+        let _ = self.subscription.end();
         let _ = self.poa.deactivate_object(&self.consumer);
         self.shared.is_over.store(true, Ordering::Release);
         self.listener.shut_down();

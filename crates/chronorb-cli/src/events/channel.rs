@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use chronorb_event_service::ServeError;
 use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
+use chronorb_event_service::{ChannelChange, ServeError};
 use chronorb_orb::{InitError, LastFailure, NotifyError, OrbConfig, SystemException};
 use chronorb_rt::SpawnError;
 use clap::Args;
 use thiserror::Error;
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, STANDARD_INPUT, text};
 use crate::listen::cause;
 use crate::ns::{NameServer, NsError, ServerArguments};
 
@@ -18,7 +18,7 @@ use crate::ns::{NameServer, NsError, ServerArguments};
 pub(super) const NAME: &str = "EventService";
 
 /// The channel of a command.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ChannelArguments {
     /// The channel: IOR:, corbaloc:, corbaname:, file:, a file, or - for standard input. By default
     /// it is looked up in the name server.
@@ -31,6 +31,17 @@ pub(crate) struct ChannelArguments {
 
     #[command(flatten)]
     server: ServerArguments,
+}
+
+impl ChannelArguments {
+    /// Reads a reference from standard input, if that is stated, so that the channel can be found
+    /// more than once.
+    pub(super) fn read_input(&mut self) -> Result<(), EventsError> {
+        if self.channel.as_deref() == Some(STANDARD_INPUT) {
+            self.channel = Some(text(STANDARD_INPUT)?);
+        }
+        Ok(())
+    }
 }
 
 /// A channel, and the ORB of the calls to it.
@@ -62,6 +73,19 @@ impl RemoteChannel {
         let channel = channel.map_err(|exception| client.failed("the channel", exception))?;
         let channel = channel.ok_or(EventsError::NotChannel)?;
         Ok(Self { client, channel })
+    }
+
+    /// Returns a change as text, with the cause of a failure of this thread's last call.
+    pub(super) fn describe(&self, change: &ChannelChange) -> String {
+        match change {
+            ChannelChange::Silent(exception) => {
+                format!(
+                    "the channel does not answer: {}",
+                    self.client.cause(*exception)
+                )
+            }
+            change => change.to_string(),
+        }
     }
 
     /// Converts an exception of a call.
@@ -107,6 +131,8 @@ pub(crate) enum EventsError {
     Refused(String),
     #[error("the channel has disconnected this consumer")]
     Disconnected,
+    #[error("{0}\nWith --reconnect the command subscribes again.")]
+    Lost(String),
     #[error("{}: {source}", .file.display())]
     File { file: PathBuf, source: io::Error },
     #[error(transparent)]

@@ -34,8 +34,8 @@ pub(crate) enum EventsCommand {
     /// Subscribe to a channel, and print the events that it pushes.
     ///
     /// Prints a line for each set of events: source:type, and the payload. A filter of groups makes
-    /// sets of several events. Ends after --count sets, when the channel is destroyed, by SIGTERM
-    /// or Ctrl-C.
+    /// sets of several events. Ends after --count sets, when the channel is destroyed or does not
+    /// answer (but see --reconnect), by SIGTERM or Ctrl-C.
     #[command(after_help = tap::EXAMPLES)]
     Tap(TapArguments),
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use chronorb_event_service::idl::chronorb_events::{
     OverflowPolicy, QueueQOS, QueuedProxyPushSupplier, SetQueueError,
@@ -15,10 +17,10 @@ use chronorb_event_service::idl::rtec_event_comm::{
     Event, EventBuf, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant,
     PushConsumerSkeleton, RtecEventData,
 };
-use chronorb_event_service::keep_order;
+use chronorb_event_service::{ChannelChange, ChannelCheck, keep_order};
 use chronorb_events::{EVENTS_LOST, Entry, Filter, fits_basic, write_entries};
 use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
-use chronorb_rt::{ThreadBuilder, is_hidden};
+use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder, is_hidden};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 
@@ -62,6 +64,11 @@ pub(crate) struct TapArguments {
     /// The longest wait of a supplier with --overflow block, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 0, requires = "queue")]
     block: u64,
+
+    /// Subscribe again when the channel has died, and say so on standard error. Without this the
+    /// command ends when the channel does not answer twice, or has forgotten it.
+    #[arg(long)]
+    reconnect: bool,
 
     /// End after so many sets of events.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
@@ -115,6 +122,8 @@ enum Message {
     Set(Vec<EventBuf>),
     /// The channel has disconnected the consumer.
     Disconnected,
+    /// The channel has died.
+    Lost(String),
     /// A signal has ended the command.
     Ended,
 }
@@ -123,7 +132,7 @@ enum Message {
 struct Tap {
     messages: SyncSender<Message>,
     /// The sets that the printer was too slow for.
-    lost: std::sync::Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
 }
 
 impl PushConsumerOwnedServant for Tap {
@@ -143,11 +152,13 @@ impl PushConsumerOwnedServant for Tap {
 }
 
 /// Prints events until the end.
-pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), EventsError> {
+pub(super) fn run(mut arguments: TapArguments, mut config: OrbConfig) -> Result<(), EventsError> {
     if arguments.notation == Some(NotationChoice::Basic) && !fits_basic(&arguments.filter) {
         return Err(EventsError::NestedGroups);
     }
-    let remote = RemoteChannel::connect(&arguments.channel, calling_config(&config))?;
+    arguments.channel.read_input()?;
+    let calling = calling_config(&config);
+    let remote = RemoteChannel::connect(&arguments.channel, calling.clone())?;
     let queue = arguments.queue();
     set_endpoints(&mut config, arguments.listen, LOOPBACK);
     keep_order(&mut config);
@@ -158,7 +169,7 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
     let orb = Orb::with_config(config)?;
     orb.catch_signals()?;
     let (messages, received) = sync_channel(QUEUE);
-    let lost = std::sync::Arc::new(AtomicU64::new(0));
+    let lost = Arc::new(AtomicU64::new(0));
     let tap = Tap {
         messages: messages.clone(),
         lost: lost.clone(),
@@ -169,23 +180,37 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
         .map_err(|_| INACTIVE)?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let consumer = PushConsumer::unchecked_narrow(&object);
-    let rt_info = arguments.rt_info.unwrap_or(arguments.lane);
-    let proxy = connect(
-        &remote,
-        &consumer,
-        &arguments.filter,
-        rt_info,
-        queue.as_ref(),
-    )?;
-    if arguments.notation.is_none() && !fits_basic(&arguments.filter) && !is_of_chronorb(&proxy) {
+    let request = Request {
+        consumer,
+        filter: arguments.filter,
+        rt_info: arguments.rt_info.unwrap_or(arguments.lane),
+        queue,
+    };
+    let proxy = request.connect(&remote)?;
+    if arguments.notation.is_none() && !fits_basic(&request.filter) && !is_of_chronorb(&proxy) {
         output::report(UNKNOWN_NOTATION);
     }
+    let connection = Arc::new(PiMutex::new(Some(TapConnection {
+        remote: Arc::new(remote),
+        proxy,
+    })));
+    let watch = Watch {
+        connection: connection.clone(),
+        request,
+        reconnects: arguments.reconnect.then_some((arguments.channel, calling)),
+        messages: messages.clone(),
+    };
+    let ended_watch = Arc::new(Gate::new(RUNNING));
+    let gate = ended_watch.clone();
+    // It is not joined, because a call of a silent channel may take its time.
+    ThreadBuilder::new("events.watch").spawn(move || watch.run(&gate))?;
     let printer = Printer {
         received,
         lost,
         told_lost: 0,
         count: arguments.count,
         json: arguments.json,
+        goes_on: arguments.reconnect,
     };
     let ended = orb.clone();
     let printing = ThreadBuilder::new("events.tap").spawn(move || {
@@ -199,52 +224,148 @@ pub(super) fn run(arguments: TapArguments, mut config: OrbConfig) -> Result<(), 
     let _ = messages.try_send(Message::Ended);
     drop(messages);
     let outcome = printing.join().unwrap_or(Ok(()));
-    if !matches!(outcome, Err(EventsError::Disconnected)) {
+    ended_watch.set(ENDED);
+    let last = connection.lock().take();
+    if let Some(last) = last
+        && !matches!(
+            outcome,
+            Err(EventsError::Disconnected | EventsError::Lost(_))
+        )
+    {
         // A channel that has gone meanwhile has no consumer any more.
-        let _ = proxy.disconnect_push_supplier();
+        let _ = last.proxy.disconnect_push_supplier();
     }
     outcome
 }
 
-fn connect(
-    remote: &RemoteChannel,
-    consumer: &PushConsumer,
-    filter: &Filter,
-    rt_info: i32,
-    queue: Option<&QueueQOS>,
-) -> Result<ProxyPushSupplier, EventsError> {
-    let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
-    let admin = remote.channel.for_consumers().map_err(failed)?;
-    let admin = admin.ok_or(EventsError::Nil)?;
-    let proxy = admin.obtain_push_supplier().map_err(failed)?;
-    let proxy = proxy.ok_or(EventsError::Nil)?;
-    if let Some(queue) = queue {
-        let queued = QueuedProxyPushSupplier::narrow(proxy.as_object()).map_err(failed)?;
-        let queued = queued.ok_or(EventsError::NoQueues)?;
-        queued.set_queue(queue).map_err(|error| match error {
-            SetQueueError::System(exception) => failed(exception),
-            error => EventsError::Refused(error.to_string()),
-        })?;
-    }
-    let dependencies: Vec<_> = (write_entries(filter).iter())
-        .map(|entry| dependency(entry, rt_info))
-        .collect();
-    let qos = ConsumerQOS {
-        dependencies: &dependencies,
-        is_gateway: false,
-    };
-    // A reference of the ORB that calls, so that it is sent as it is.
-    let text = consumer.as_object().ior().to_string();
-    let consumer = remote.client.object(&text)?;
-    let consumer = PushConsumer::unchecked_narrow(&consumer);
-    let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
-    connected.map_err(|error| match error {
-        ConnectPushConsumerError::System(exception) => {
-            shortfall(&proxy).map_or_else(|| failed(exception), EventsError::Refused)
+/// A channel, and the proxy of the consumer in it.
+#[derive(Clone)]
+struct TapConnection {
+    remote: Arc<RemoteChannel>,
+    proxy: ProxyPushSupplier,
+}
+
+/// The thread that asks the channel whether it still has the consumer.
+struct Watch {
+    /// Nothing after the end of the command.
+    connection: Arc<PiMutex<Option<TapConnection>>>,
+    request: Request,
+    /// The channel to find again, and the settings of the ORB that calls it.
+    reconnects: Option<(ChannelArguments, OrbConfig)>,
+    messages: SyncSender<Message>,
+}
+
+impl Watch {
+    fn run(&self, gate: &Gate) {
+        let mut check = ChannelCheck::default();
+        let mut told = String::new();
+        while gate.wait_while(RUNNING, Deadline::after(PERIOD)) == RUNNING {
+            let Some(TapConnection { remote, proxy }) = self.connection.lock().clone() else {
+                return;
+            };
+            let change = check.heard(proxy.as_object().non_existent());
+            let change = change.map(|change| remote.describe(&change));
+            let Some((channel, config)) = &self.reconnects else {
+                if let Some(change) = change {
+                    // The printer may have ended.
+                    let _ = self.messages.send(Message::Lost(change));
+                    return;
+                }
+                continue;
+            };
+            if let Some(change) = change {
+                output::report(change);
+            }
+            if !check.is_lost() {
+                continue;
+            }
+            match self.subscribe(channel, config.clone()) {
+                Ok(()) => {
+                    output::report(ChannelChange::Subscribed);
+                    (check, told) = (ChannelCheck::default(), String::new());
+                    // The channel may have the consumer twice, if it was slow only.
+                    let _ = proxy.disconnect_push_supplier();
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    if error != told {
+                        output::report(format_args!("not subscribed yet: {error}"));
+                        told = error;
+                    }
+                }
+            }
         }
-        error => EventsError::Refused(error.to_string()),
-    })?;
-    Ok(proxy)
+    }
+
+    /// Subscribes again.
+    fn subscribe(&self, channel: &ChannelArguments, config: OrbConfig) -> Result<(), EventsError> {
+        let remote = RemoteChannel::connect(channel, config)?;
+        let proxy = self.request.connect(&remote)?;
+        let remote = Arc::new(remote);
+        if let Some(connection) = self.connection.lock().as_mut() {
+            *connection = TapConnection { remote, proxy };
+        }
+        Ok(())
+    }
+}
+
+/// What the consumer asks of a channel.
+struct Request {
+    consumer: PushConsumer,
+    filter: Filter,
+    rt_info: i32,
+    queue: Option<QueueQOS>,
+}
+
+impl Request {
+    /// Connects the consumer. After a failure nothing is left at the channel.
+    fn connect(&self, remote: &RemoteChannel) -> Result<ProxyPushSupplier, EventsError> {
+        let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
+        let admin = remote.channel.for_consumers().map_err(failed)?;
+        let admin = admin.ok_or(EventsError::Nil)?;
+        let proxy = admin.obtain_push_supplier().map_err(failed)?;
+        let proxy = proxy.ok_or(EventsError::Nil)?;
+        let connected = self.connect_by(remote, &proxy);
+        connected.inspect_err(|_| {
+            // The channel may have gone.
+            let _ = proxy.disconnect_push_supplier();
+        })?;
+        Ok(proxy)
+    }
+
+    fn connect_by(
+        &self,
+        remote: &RemoteChannel,
+        proxy: &ProxyPushSupplier,
+    ) -> Result<(), EventsError> {
+        let failed = |exception: SystemException| remote.failed("connecting a consumer", exception);
+        if let Some(queue) = &self.queue {
+            let queued = QueuedProxyPushSupplier::narrow(proxy.as_object()).map_err(failed)?;
+            let queued = queued.ok_or(EventsError::NoQueues)?;
+            queued.set_queue(queue).map_err(|error| match error {
+                SetQueueError::System(exception) => failed(exception),
+                error => EventsError::Refused(error.to_string()),
+            })?;
+        }
+        let dependencies: Vec<_> = (write_entries(&self.filter).iter())
+            .map(|entry| dependency(entry, self.rt_info))
+            .collect();
+        let qos = ConsumerQOS {
+            dependencies: &dependencies,
+            is_gateway: false,
+        };
+        // A reference of the ORB that calls, so that it is sent as it is.
+        let text = self.consumer.as_object().ior().to_string();
+        let consumer = remote.client.object(&text)?;
+        let consumer = PushConsumer::unchecked_narrow(&consumer);
+        let connected = proxy.connect_push_consumer(Some(&consumer), &qos);
+        connected.map_err(|error| match error {
+            ConnectPushConsumerError::System(exception) => {
+                shortfall(proxy).map_or_else(|| failed(exception), EventsError::Refused)
+            }
+            error => EventsError::Refused(error.to_string()),
+        })
+    }
 }
 
 /// Whether a proxy is one of a channel of chronorb.
@@ -279,10 +400,12 @@ fn dependency(entry: &Entry, rt_info: i32) -> Dependency<'static> {
 /// The thread that prints.
 struct Printer {
     received: Receiver<Message>,
-    lost: std::sync::Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
     told_lost: u64,
     count: Option<u64>,
     json: bool,
+    /// Whether it goes on without a channel.
+    goes_on: bool,
 }
 
 impl Printer {
@@ -294,7 +417,11 @@ impl Printer {
                     self.print(&set)?;
                     printed += 1;
                 }
+                Ok(Message::Disconnected) if self.goes_on => {
+                    output::report_error(&EventsError::Disconnected);
+                }
                 Ok(Message::Disconnected) => return Err(EventsError::Disconnected),
+                Ok(Message::Lost(cause)) => return Err(EventsError::Lost(cause)),
                 Ok(Message::Ended) | Err(_) => break,
             }
         }
@@ -405,6 +532,10 @@ events, or state --notation prefix if it reads that (-ECFiltering prefix).";
 const SHOWN: usize = 32;
 /// The sets that wait for the printer.
 const QUEUE: usize = 1024;
+/// The time between two questions to the channel.
+const PERIOD: Duration = Duration::from_secs(1);
+const RUNNING: u32 = 0;
+const ENDED: u32 = 1;
 /// The endpoint that only a channel on this machine reaches.
 const LOOPBACK: &str = "iiop://127.0.0.1:0";
 
@@ -414,7 +545,8 @@ Examples:
   chronorb events tap --filter '10:20 + 11:20 | silence 500ms'
   chronorb events tap --channel corbaloc:iiop:10.0.0.1:2812/EventService --listen iiop://10.0.0.2:0
   chronorb events tap --queue 16 --overflow latest
+  chronorb events tap --reconnect
   chronorb events tap --count 100 --json | jq -c '.events[] | [.source, .type]'
 
-Exit status: 0 when all went well, 1 when something failed or the channel has disconnected the
-command, 2 when the command line is wrong.";
+Exit status: 0 when all went well, 1 when something failed, or the channel has disconnected the
+command or died, 2 when the command line is wrong.";

@@ -117,7 +117,7 @@ pub(crate) enum NsCommand {
 }
 
 /// The name server that a command calls.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ServerArguments {
     /// The root context. The default is the initial reference NameService, as -ORBInitRef gives it,
     /// or else `corbaloc::1.2@localhost:2809/NameService`.

@@ -5,6 +5,7 @@ mod command_line;
 mod demo;
 mod doctor;
 mod events;
+mod events_reconnect;
 mod generated;
 mod idl;
 mod idl_example;

@@ -206,7 +206,7 @@ impl Fixture {
             let callback = GroupRecorder(recorder.clone());
             let grouped = group.subscribe(filter, &ConsumerOptions::default(), callback);
             let grouped = grouped.unwrap();
-            let (proxy, consumer) = (grouped.proxy().clone(), grouped.object().clone());
+            let (proxy, consumer) = (grouped.proxy(), grouped.object().clone());
             self.grouped.lock().push(grouped);
             let number = self.service.statistics().consumers.last().unwrap().number;
             self.wait_until_reached(number);
