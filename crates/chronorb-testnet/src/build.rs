@@ -194,7 +194,7 @@ fn limit(rate: u64, mtu: u32) -> Discipline {
 
 /// The kernel looks after carriers once in a second, at least.
 const CARRIER: Duration = Duration::from_secs(10);
-const BRIDGE: &str = "switch";
+pub(super) const BRIDGE: &str = "switch";
 const LIMIT: Handle = Handle::new(1, 0);
 /// Octets of an Ethernet header with a VLAN tag.
 const ETHERNET: u64 = 18;

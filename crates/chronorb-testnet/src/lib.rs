@@ -118,6 +118,24 @@ impl Network {
         }
     }
 
+    /// Plugs the cable of a host in, or pulls it out. Packets to and from a host without a cable are
+    /// dropped, and neither host is told, as where a machine or a firewall has vanished. Only
+    /// without a [delay](Layout::delay).
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn plug(&self, host: Host, is_plugged: bool) -> Result<(), NetlinkError> {
+        let opened = self.switch.enter(Netlink::open);
+        let mut netlink = opened.expect("the builder of the network may enter it")?;
+        let port = netlink.link(host.port())?;
+        let bridge = if is_plugged {
+            netlink.link(build::BRIDGE)?.index
+        } else {
+            0
+        };
+        netlink.set_master(port.index, bridge)
+    }
+
     /// The namespace of the switch, which has the ports [`Host::port`].
     pub fn switch(&self) -> &NetworkNamespace {
         &self.switch

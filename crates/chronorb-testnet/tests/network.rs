@@ -56,6 +56,28 @@ fn two_hosts_reach_each_other_by_both_protocols() {
 }
 
 #[test]
+fn a_host_without_a_cable_is_not_reached_and_is_reached_with_one_again() {
+    let layout = Layout::default();
+    let Some(network) = Network::build_for_test(&layout) else {
+        return;
+    };
+    let address = SocketAddr::new(layout.b.v4.into(), 4711);
+    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(300));
+    let attempt = || network.host(Host::A).enter(connect).map_err(|e| e.kind());
+    let refused = Some(io::ErrorKind::ConnectionRefused);
+    assert_eq!(attempt().err(), refused, "nothing listens there");
+    network.plug(Host::B, false).expect("it is permitted");
+    assert_ne!(attempt().err(), refused);
+    let link = network.host(Host::B).link().expect("it is there");
+    assert!(link.is_running, "the host is not told");
+    network.plug(Host::B, true).expect("it is permitted");
+    let deadline = Deadline::after(Duration::from_secs(60));
+    while attempt().err() != refused {
+        assert!(!deadline.has_passed());
+    }
+}
+
+#[test]
 fn a_host_tells_its_interface() {
     let layout = Layout {
         mtu: 9000,

@@ -5,6 +5,7 @@ mod correlation;
 mod filters;
 mod gateways;
 mod groups;
+mod half_open;
 mod lifecycle;
 #[path = "../../../chronorb-events/tests/it/model.rs"]
 mod model;

@@ -103,6 +103,7 @@ mod protocols {
     mod groups;
     #[cfg(feature = "miop")]
     mod groups_apart;
+    mod half_open;
     #[cfg(any(feature = "uiop", feature = "diop"))]
     mod others;
     mod pluggable;

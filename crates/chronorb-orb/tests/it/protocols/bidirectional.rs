@@ -21,10 +21,10 @@ use chronorb_orb::{
 use crate::support::adapters::{profile_of, until};
 use crate::support::asynchronous::begin_add;
 use crate::support::laned::{LANES, PROPAGATED, Pool, bands, corba, pool_policy};
-use crate::support::raw_server::{CLOSE_CONNECTION, object_at, raw_server, reply};
+use crate::support::raw_server::{CLOSE_CONNECTION, Peer, object_at, raw_server, reply};
 use crate::support::strategies::STRATEGIES;
 use crate::support::{
-    PATIENCE, Probe, ProbeSkeleton, add, echo, invalid_policy, kind_and_completion, nothing,
+    Latch, PATIENCE, Probe, ProbeSkeleton, add, echo, invalid_policy, kind_and_completion, nothing,
     orb_with, priority, relayed,
 };
 
@@ -589,6 +589,83 @@ fn a_later_claim_does_not_replace_a_connection_in_use() {
     until("the first connection has ended", || connections() == 1);
     asked(&mut second);
     server.shutdown(true).expect("it runs");
+}
+
+fn note(object: &Object) -> Result<(), SystemException> {
+    let note = chronorb_orb::Operation::oneway("note");
+    object.invoke_oneway(&note, &|_| Ok(()))
+}
+
+#[test]
+fn no_oneway_is_sent_on_a_bidirectional_connection_that_the_server_has_closed() {
+    let (ended, arrived) = (Arc::<Latch>::default(), Arc::<Latch>::default());
+    let (tell_end, tell_arrival) = (ended.clone(), arrived.clone());
+    let server = raw_server(move |mut peer: Peer| {
+        peer.request().expect("a request comes");
+        if peer.number > 0 {
+            tell_arrival.set(1);
+            return peer.until_the_end();
+        }
+        peer.send(CLOSE_CONNECTION);
+        drop(peer);
+        tell_end.set(1);
+    });
+    let client = alone(BidirectionalConnections::Offer);
+    let (probe, own) = serve(&callbacks(&client, &[]));
+    offer(&client);
+    let object = object_at(&client, server.address);
+    // The only thread that reads connections is busy, so that it does not read the end.
+    let caller = orb_with(|_| {});
+    let own = at(&caller, &own);
+    std::thread::scope(|scope| {
+        scope.spawn(|| nothing(&own, "wait").expect("it is served"));
+        probe.gate.reach(1);
+        assert_eq!(note(&object), Ok(()));
+        ended.reach(1);
+        // Another thread, and another reference.
+        scope.spawn(|| assert_eq!(note(&object_at(&client, server.address)), Ok(())));
+        arrived.reach(1);
+        probe.gate.set(2);
+    });
+    assert_eq!(server.connections(), 2);
+    let _ = caller.shutdown(true);
+    let _ = client.shutdown(true);
+}
+
+#[test]
+fn no_callback_is_sent_on_a_connection_that_the_client_has_closed() {
+    let arrived = Arc::<Latch>::default();
+    let tell_arrival = arrived.clone();
+    let endpoint = raw_server(move |mut peer: Peer| {
+        peer.request().expect("a request comes");
+        tell_arrival.set(1);
+        peer.until_the_end();
+    });
+    let server = alone(BidirectionalConnections::Accept);
+    let (probe, object) = serve(&server.root_poa().expect("the ORB runs"));
+    let mut raw = RawClient::to(&object);
+    raw.announce(&[("127.0.0.1", endpoint.address.port())], 2);
+    let callback = object_at(&server, endpoint.address);
+    assert_eq!(note(&callback), Ok(()));
+    assert_eq!(
+        raw.message().0,
+        MessageType::Request,
+        "it came by the connection"
+    );
+    let caller = orb_with(|_| {});
+    let object = at(&caller, &object);
+    std::thread::scope(|scope| {
+        scope.spawn(|| nothing(&object, "wait").expect("it is served"));
+        probe.gate.reach(1);
+        raw.stream.write_all(CLOSE_CONNECTION).expect("it is sent");
+        drop(raw);
+        scope.spawn(|| assert_eq!(note(&object_at(&server, endpoint.address)), Ok(())));
+        arrived.reach(1);
+        probe.gate.set(2);
+    });
+    assert_eq!(endpoint.connections(), 1, "that of the claimed address");
+    let _ = caller.shutdown(true);
+    let _ = server.shutdown(true);
 }
 
 #[test]

@@ -80,3 +80,49 @@ fn open_endpoints_and_low_limits_are_warned_of() {
     );
     orb.shutdown(true).expect("it serves nothing");
 }
+
+/// The warnings of a server about the host in its references.
+fn warnings_of_hosts(endpoint: &str) -> Vec<String> {
+    let orb = server(endpoint);
+    let warnings = orb.listening().warnings.into_iter();
+    let of_hosts = warnings.filter(|warning| warning.starts_with("references name the host"));
+    let of_hosts = of_hosts.collect();
+    orb.shutdown(true).expect("it serves nothing");
+    of_hosts
+}
+
+#[test]
+fn a_published_host_that_is_the_loopback_is_warned_of() {
+    for host in ["localhost", "127.0.1.1", "::1"] {
+        let warnings = warnings_of_hosts(&format!("iiop://:0/hostname_in_ior={host}"));
+        let expected = format!(
+            "references name the host {host}, which is the loopback: no other machine reaches it \
+             (hostname_in_ior)"
+        );
+        assert_eq!(warnings, [expected]);
+    }
+}
+
+#[test]
+fn a_published_host_that_does_not_resolve_is_warned_of() {
+    // A name that no server of names has (RFC 6761).
+    let warnings = warnings_of_hosts("iiop://:0/hostname_in_ior=radar.invalid:2809");
+    let [warning] = &warnings[..] else {
+        panic!("{warnings:?}");
+    };
+    let expected = "references name the host radar.invalid, which does not resolve here: ";
+    assert!(warning.starts_with(expected), "{warning}");
+    assert!(warning.ends_with(" (hostname_in_ior)"), "{warning}");
+}
+
+#[test]
+fn a_published_host_is_not_warned_of_where_it_is_right_or_the_endpoint_is_local_anyway() {
+    for endpoint in [
+        "iiop://:0/hostname_in_ior=192.0.2.7",
+        "iiop://127.0.0.1:0",
+        "iiop://localhost:0",
+        "iiop://127.0.0.1:0/hostname_in_ior=localhost",
+    ] {
+        assert_eq!(warnings_of_hosts(endpoint), [""; 0], "{endpoint}");
+    }
+}
