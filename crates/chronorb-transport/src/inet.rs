@@ -1,12 +1,12 @@
 //! Hosts and ports, as all transports have them that listen at some.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use chronorb_rt::Deadline;
 
 use crate::endpoint::split_address;
-use crate::names::addresses_of_peer;
+use crate::names::{addresses_of_endpoint, addresses_of_peer};
 use crate::sys::interfaces::interface_addresses;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
@@ -175,7 +175,8 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
             Ipv4Addr::UNSPECIFIED.into(),
         ]);
     }
-    let mut ips: Vec<_> = (host, 0).to_socket_addrs()?.map(|a| a.ip()).collect();
+    let addresses = addresses_of_endpoint(host)?.into_iter();
+    let mut ips: Vec<_> = addresses.map(|address| address.ip()).collect();
     ips.dedup();
     Ok(ips)
 }

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use chronorb_net::Netlink;
 use chronorb_rt::{Deadline, PiMutex, Scheduling};
 use chronorb_transport::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
-    Transport,
+    Transport, host_addresses,
 };
 
 use super::acceptor::RioAcceptor;
@@ -312,12 +313,12 @@ impl Transport for Riop {
         };
         let mut hosts = Vec::new();
         if !spec.host.is_empty() {
-            let resolved = (spec.host.as_str(), 0).to_socket_addrs();
+            let resolved = host_addresses(&spec.host, Deadline::after(LOOK_UP));
             let resolved = resolved.map_err(|source| ListenError::Unresolved {
                 endpoint: endpoint.to_string(),
                 source,
             })?;
-            hosts.extend(resolved.map(|address| address.ip()));
+            hosts.extend(resolved.into_iter().map(|address| address.ip()));
         }
         let interface = match (&spec.interface, &spec.zone, hosts.first()) {
             (given, Some(zone), _) => {
@@ -383,7 +384,7 @@ impl Transport for Riop {
         let Some((host, port)) = address.as_host() else {
             return Err(refused(address)(io::ErrorKind::AddrNotAvailable.into()));
         };
-        let resolved = zone::resolve(host, port);
+        let resolved = zone::resolve(host, port, deadline);
         let (peers, zone) = resolved.map_err(|source| ConnectError::Unresolved {
             host: host.to_owned(),
             source,
@@ -398,6 +399,9 @@ impl Transport for Riop {
         Err(last)
     }
 }
+
+/// The longest look-up of the name of an endpoint, as with the kernel's TCP.
+const LOOK_UP: Duration = Duration::from_secs(10);
 
 /// An error while an interface is opened.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,11 @@
 //! interface.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use chronorb_net::Netlink;
+use chronorb_rt::Deadline;
+use chronorb_transport::host_addresses;
 use thiserror::Error;
 
 /// Splits a host from the zone behind it.
@@ -23,12 +25,16 @@ pub(super) fn split(host: &str) -> Result<(&str, Option<&str>), ZoneError> {
     }
 }
 
-/// Resolves a host, which may have a zone.
-pub(super) fn resolve(host: &str, port: u16) -> io::Result<(Vec<SocketAddr>, Option<&str>)> {
+/// Resolves a host, which may have a zone, before the deadline.
+pub(super) fn resolve(
+    host: &str,
+    port: u16,
+    deadline: Deadline,
+) -> io::Result<(Vec<SocketAddr>, Option<&str>)> {
     let (host, zone) = split(host).map_err(io::Error::other)?;
-    let addresses = (host, port).to_socket_addrs()?;
+    let addresses = host_addresses(host, deadline)?.into_iter();
     // The zone, if there is one, is returned separately.
-    let plain = addresses.map(|address| SocketAddr::new(address.ip(), address.port()));
+    let plain = addresses.map(|address| SocketAddr::new(address.ip(), port));
     Ok((plain.collect(), zone))
 }
 

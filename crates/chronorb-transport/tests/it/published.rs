@@ -1,6 +1,9 @@
 //! The addresses at which endpoints are bound, and those that they publish.
 
-use std::net::{TcpStream, ToSocketAddrs};
+use std::env;
+use std::error::Error;
+use std::net::{TcpStream, ToSocketAddrs, UdpSocket};
+use std::process::Command;
 
 use chronorb_transport::tcp::Tcp;
 use chronorb_transport::{Acceptor, Address, Endpoint, Setup, Transport, parse_endpoints};
@@ -87,4 +90,51 @@ fn hosts_that_clients_cannot_reach_are_refused() {
         let refused = Tcp.check(&endpoint(&text));
         assert!(refused.is_err(), "{host}");
     }
+}
+
+/// Runs the next test in a process with a server of names that is silent.
+#[test]
+fn an_endpoint_at_a_name_whose_server_is_silent_is_refused_in_time() {
+    const SILENT: &str = "127.43.53.53";
+    let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+    let Ok(_server) = UdpSocket::bind((SILENT, 53)) else {
+        println!("NOT RUN: it needs the port of names");
+        return assert!(!required, "CHRONORB_PEERS=required");
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = folder.path().join("resolv.conf");
+    // The resolver itself would wait much longer.
+    let text = format!("nameserver {SILENT}\noptions timeout:30 attempts:5\n");
+    std::fs::write(&settings, text).expect("it can be written");
+    let bind = "mount --bind \"$0\" /etc/resolv.conf || exit 77; exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", bind])
+        .arg(&settings)
+        .arg(env::current_exe().expect("this program"))
+        .args([
+            "published::the_silent_server_of_names",
+            "--exact",
+            "--ignored",
+        ])
+        .output();
+    let output = output.expect("unshare is a part of each Linux");
+    if !output.status.success() && !output.stdout.starts_with(b"\nrunning 1 test") {
+        println!("NOT RUN: it needs a mount namespace");
+        return assert!(!required, "CHRONORB_PEERS=required");
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "the test above runs it in a process of its own"]
+fn the_silent_server_of_names() {
+    let refused = Tcp.listen(&endpoint("iiop://radar.example:0"), Setup::default());
+    let refused = refused.err().expect("the name does not resolve");
+    let cause = refused.source().expect("the resolver's").to_string();
+    assert_eq!(cause, "no server of names answered in time");
+    // Addresses and names of the file of hosts need no server.
+    open("iiop://127.0.0.1:0");
+    open("iiop://localhost:0");
 }
