@@ -1,7 +1,8 @@
 //! Properties of the types of a model, independent of their names.
 //!
-//! A type can contain itself only through a sequence or a map. Most functions stop there; those
-//! that look through them keep a list of visited types.
+//! A type can contain itself only through a sequence, a map, or a member that is
+//! [apart](is_apart). Most functions stop there; those that look through them keep a list of visited
+//! types.
 
 use std::collections::HashSet;
 
@@ -50,6 +51,45 @@ pub(crate) fn is_nonnil(model: &Model, ty: &Type) -> bool {
     matches!(resolve(model, ty), Type::NonNil(_))
 }
 
+/// Returns whether a member is elsewhere in memory: a view refers to it, and an owned value has it
+/// in a box. So are members with `@external` of types that contain themselves otherwise than in
+/// sequences and maps.
+pub(crate) fn is_apart(model: &Model, member: &Member) -> bool {
+    let mut annotations = member.annotations.iter();
+    let is_external = annotations.any(|annotation| {
+        let word = annotation.params.first().map(|(_, value)| value);
+        annotation.name == "external" && word != Some(&ConstValue::Boolean(false))
+    });
+    is_external
+        && held_in_place(model, &member.ty).is_some_and(|id| {
+            let mut seen = HashSet::new();
+            let mut open = vec![id];
+            while let Some(next) = open.pop() {
+                for held in parts(model, next).filter_map(|part| held_in_place(model, &part.ty)) {
+                    if held == id {
+                        return true;
+                    }
+                    if seen.insert(held) {
+                        open.push(held);
+                    }
+                }
+            }
+            false
+        })
+}
+
+/// Returns the struct or union that a value of the type has in place.
+fn held_in_place(model: &Model, ty: &Type) -> Option<DefId> {
+    match resolve(model, ty) {
+        Type::Array { element, .. } => held_in_place(model, element),
+        Type::Named(id) => {
+            let kind = &model.get(*id).kind;
+            matches!(kind, DefKind::Struct { .. } | DefKind::Union(_)).then_some(*id)
+        }
+        _ => None,
+    }
+}
+
 /// Returns whether its Rust type borrows: strings, sequences, references and all that contain one.
 pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
@@ -67,7 +107,8 @@ pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
         Type::Named(id) => {
             is_reference(model, ty)
                 || (!is_local(model, ty)
-                    && parts(model, *id).any(|part| is_variable(model, &part.ty)))
+                    && parts(model, *id)
+                        .any(|part| is_apart(model, part) || is_variable(model, &part.ty)))
         }
         _ => false,
     }
@@ -101,6 +142,7 @@ pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
         Type::Named(id) => match &model.get(*id).kind {
             DefKind::Struct { .. } => parts(model, *id).all(|member| {
                 !member.optional
+                    && !is_apart(model, member)
                     && ranges::of_member(model, member).is_none()
                     && is_flat(model, &member.ty)
             }),
@@ -194,13 +236,15 @@ fn some_type(model: &Model, ty: &Type, is_such: impl Fn(&Type) -> bool) -> bool 
 }
 
 /// Returns whether a view of the owned twin needs room in an arena: for a sequence whose elements
-/// are views, and for types with a special owned form.
+/// are views, for members that are [apart](is_apart), and for types with a special owned form.
 pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::Map { .. } | Type::Any | Type::TypeCode => true,
         Type::Sequence { element, .. } => is_variable(model, element),
         Type::Array { element, .. } => needs_arena(model, element),
-        Type::Named(id) => parts(model, *id).any(|part| needs_arena(model, &part.ty)),
+        Type::Named(id) => {
+            parts(model, *id).any(|part| is_apart(model, part) || needs_arena(model, &part.ty))
+        }
         _ => false,
     }
 }
@@ -227,7 +271,9 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
 
 /// As [`has_default`] for a member, which `@default` and `@optional` can give one.
 pub(crate) fn member_has_default(model: &Model, member: &Member) -> bool {
-    member.optional || ranges::default_of(model, member).is_some() || has_default(model, &member.ty)
+    member.optional
+        || ranges::default_of(model, member).is_some()
+        || (!is_apart(model, member) && has_default(model, &member.ty))
 }
 
 /// Returns whether its owned Rust type has a total order, as the keys of maps need.

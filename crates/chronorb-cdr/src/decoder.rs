@@ -597,6 +597,23 @@ impl<'a> Decoder<'a> {
         Ok(items)
     }
 
+    /// Reads a value that is elsewhere in memory, in the arena, such as a member with `@external` of
+    /// a type that contains itself. It is one level deeper.
+    ///
+    /// # Errors
+    /// [`CdrError::TooDeep`] as [`enter`](Self::enter), [`CdrError::ArenaFull`], and those of
+    /// `read`.
+    #[inline]
+    pub fn read_apart_with<T: Copy>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, CdrError>,
+    ) -> Result<&'a T, CdrError> {
+        self.enter_for::<T>()?;
+        let value = read(self)?;
+        self.leave_for::<T>();
+        self.arena.alloc(value)
+    }
+
     /// Reads an array by value.
     ///
     /// # Errors

@@ -174,6 +174,11 @@ pub mod unions {
     chronorb::include_idl!("unions");
 }
 
+/// Types that hold themselves by `@external`.
+pub mod apart {
+    chronorb::include_idl!("apart");
+}
+
 /// Recursive types.
 pub mod recursive {
     chronorb::include_idl!("recursive");

@@ -1,6 +1,6 @@
 //! Errors of models that have no Rust form.
 
-use chronorb_idl::model::{DefId, DefKind, Model, Type};
+use chronorb_idl::model::{DefKind, Model, Type};
 
 use crate::names::Place;
 use crate::shape;
@@ -124,18 +124,9 @@ pub enum GenerateError {
     Internal(String),
 }
 
-/// Refuses constructs that the mapping has no form for: unions and exceptions with local types, and
-/// structs and unions that contain themselves by `@external`.
+/// Refuses constructs that the mapping has no form for: unions and exceptions with local types.
 pub(super) fn refuse_unsupported(model: &Model) -> Result<(), GenerateError> {
     for (id, definition) in model.iter() {
-        // A type is behind all that it contains, unless it contains itself.
-        let mut members = shape::parts(model, id);
-        if let Some(member) = members.find(|member| contains_later(model, &member.ty, id)) {
-            return Err(GenerateError::Unsupported {
-                what: "types that contain themselves by @external, and not in a sequence,",
-                place: Place::of(model, "member", &member.name, &member.location),
-            });
-        }
         let what = match &definition.kind {
             DefKind::Union(_) => "unions that hold local interfaces or native types",
             DefKind::Exception { .. } => "exceptions that hold local interfaces or native types",
@@ -150,16 +141,4 @@ pub(super) fn refuse_unsupported(model: &Model) -> Result<(), GenerateError> {
         }
     }
     Ok(())
-}
-
-/// Returns whether a type holds a struct or union that is not before a definition.
-fn contains_later(model: &Model, ty: &Type, id: DefId) -> bool {
-    match ty {
-        Type::Array { element, .. } => contains_later(model, element, id),
-        Type::Named(def) => {
-            let kind = &model.get(*def).kind;
-            *def >= id && matches!(kind, DefKind::Struct { .. } | DefKind::Union(_))
-        }
-        _ => false,
-    }
 }

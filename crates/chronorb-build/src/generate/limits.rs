@@ -141,9 +141,9 @@ impl Measure<'_> {
         }
     }
 
-    /// Returns the extent of the element type of a sequence, as [`of_type`](Self::of_type) does.
-    /// A struct or union counts as one type here, because the Rust type of the sequence only
-    /// points to it.
+    /// Returns the extent of the element type of a sequence, or of a member that is apart, as
+    /// [`of_type`](Self::of_type) does. A struct or union counts as one type here, because the Rust
+    /// type only points to it.
     fn of_element(&self, ty: &Type, level: u32) -> Option<Extent> {
         if level > MAX_DEPTH {
             return None;
@@ -170,7 +170,12 @@ impl Measure<'_> {
         }
         let mut inner = Extent::ONE;
         for part in shape::parts(self.model, id) {
-            inner = inner.beside(self.of_type(&part.ty, level + 1)?);
+            let extent = if shape::is_apart(self.model, part) {
+                self.of_element(&part.ty, level + 1)
+            } else {
+                self.of_type(&part.ty, level + 1)
+            };
+            inner = inner.beside(extent?);
         }
         let extent = inner.around()?;
         self.known.insert(id, extent);

@@ -21,6 +21,14 @@ impl Context<'_> {
             Form::View => self.view(&member.ty, lifetime),
             Form::Owned => self.owned(&member.ty),
         };
+        let ty = match form {
+            _ if !shape::is_apart(self.model, member) => ty,
+            Form::View => {
+                let of_reference = lifetime.of_reference();
+                quote! { &#of_reference #ty }
+            }
+            Form::Owned => quote! { ::std::boxed::Box<#ty> },
+        };
         if member.optional {
             quote! { ::core::option::Option<#ty> }
         } else {
@@ -37,12 +45,13 @@ impl Context<'_> {
         e: &Ident,
     ) -> TokenStream {
         if !member.optional {
+            let value = self.in_place(member, value);
             let check = self.range_check(member, &value.by_value());
-            let encode = self.encode(&member.ty, value, form, e);
+            let encode = self.encode(&member.ty, &value, form, e);
             return quote! { #check #encode };
         }
         let value = value.by_reference();
-        let item = ValueExpr::reference(quote! { item });
+        let item = self.in_place(member, &ValueExpr::reference(quote! { item }));
         let check = self.range_check(member, &item.by_value());
         let encode = self.encode(&member.ty, &item, form, e);
         quote! {
@@ -61,7 +70,9 @@ impl Context<'_> {
     pub(super) fn decode_member(self, member: &Member, d: &Ident) -> TokenStream {
         let decode = self.decode(&member.ty, d);
         let check = self.range_check(member, &quote! { value });
-        let value = if check.is_empty() {
+        let value = if shape::is_apart(self.model, member) {
+            quote! { #d.read_apart_with(|#d| #decode)? }
+        } else if check.is_empty() {
             quote! { #decode? }
         } else {
             let ty = self.view(&member.ty, Lifetime::A);
@@ -82,20 +93,36 @@ impl Context<'_> {
 
     /// See [`Self::to_owned`].
     pub(super) fn member_to_owned(self, member: &Member, view: &ValueExpr) -> TokenStream {
+        let to_owned = |view: &ValueExpr| {
+            let value = self.to_owned(&member.ty, &self.in_place(member, view));
+            if shape::is_apart(self.model, member) {
+                quote! { ::std::boxed::Box::new(#value) }
+            } else {
+                value
+            }
+        };
         if !member.optional {
-            return self.to_owned(&member.ty, view);
+            return to_owned(view);
         }
-        let value = self.to_owned(&member.ty, &ValueExpr::value(quote! { item }));
+        let value = to_owned(&ValueExpr::value(quote! { item }));
         let receiver = view.receiver();
         quote! { #receiver.map(|item| #value) }
     }
 
     /// See [`Self::as_view`].
     pub(super) fn member_as_view(self, member: &Member, owned: &ValueExpr) -> TokenStream {
+        let as_view = |owned: &ValueExpr| {
+            let value = self.as_view(&member.ty, &self.in_place(member, owned));
+            if shape::is_apart(self.model, member) {
+                quote! { arena.alloc(#value)? }
+            } else {
+                value
+            }
+        };
         if !member.optional {
-            return self.as_view(&member.ty, owned);
+            return as_view(owned);
         }
-        let view = self.as_view(&member.ty, &ValueExpr::reference(quote! { item }));
+        let view = as_view(&ValueExpr::reference(quote! { item }));
         let owned = owned.by_reference();
         quote! {
             match #owned {
@@ -103,6 +130,16 @@ impl Context<'_> {
                 None => None,
             }
         }
+    }
+
+    /// Returns the expression of a member's value, given that of the member, which may refer to the
+    /// value or be its box.
+    fn in_place(self, member: &Member, value: &ValueExpr) -> ValueExpr {
+        if !shape::is_apart(self.model, member) {
+            return value.clone();
+        }
+        let value = value.by_value();
+        ValueExpr::value(quote! { (*#value) })
     }
 
     /// Returns an expression for the default value of the member.

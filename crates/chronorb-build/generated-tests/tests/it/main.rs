@@ -1,5 +1,6 @@
 //! Tests of generated code, compiled and called as users do.
 
+mod apart;
 mod asynchronous;
 mod book;
 mod calls;
