@@ -1,9 +1,10 @@
 //! Implementation and calls of definitions whose names Rust uses itself.
 
 use chronorb::Skeleton;
-use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
 use chronorb_generated_tests::names::lib;
+
+use crate::ways::in_one_orb;
 
 struct Converter;
 
@@ -114,17 +115,9 @@ fn escaped_names_beside_plain_ones_end_with_an_underscore() {
 
 #[test]
 fn parameters_named_like_what_the_generated_code_uses_are_passed() {
-    for collocation in [Collocation::Off, Collocation::Direct] {
-        let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
-            .map(str::to_owned)
-            .to_vec();
-        let mut config = OrbConfig::read(&mut args).expect("the options are correct");
-        config.collocation = collocation;
-        let orb = Orb::with_config(config).expect("an ORB");
-        let root = orb.root_poa().expect("a root POA");
+    in_one_orb(|root| {
         let skeleton = lib::FromSkeleton::new(Converter);
         let from = lib::From::unchecked_narrow(&root.serve(skeleton).expect("served"));
-        root.manager().activate().expect("active");
 
         let strings = |items: &[&str]| items.iter().map(|&s| s.into()).collect::<Vec<String>>();
         let (mut arena, mut owned) = (strings(&["a"]), strings(&["o"]));
@@ -138,6 +131,5 @@ fn parameters_named_like_what_the_generated_code_uses_are_passed() {
         let error = error.expect_err("an exception");
         assert_eq!(error.to_string(), "err (text: \"lengths\")");
         assert_eq!(from.clone(lib::Default::Clone), Ok(lib::Default::Clone));
-        orb.shutdown(true).expect("shut down");
-    }
+    });
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
 use chronorb_generated_tests::second_names::devices;
+
+use crate::ways::in_one_orb;
 
 type Result<T> = std::result::Result<T, SystemException>;
 
@@ -95,16 +96,7 @@ impl devices::BothServant for Robot {}
 
 #[test]
 fn definitions_of_one_name_are_called_by_their_second_names() {
-    for collocation in [Collocation::Off, Collocation::Direct] {
-        let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
-            .map(str::to_owned)
-            .to_vec();
-        let mut config = OrbConfig::read(&mut args).expect("the options are correct");
-        config.collocation = collocation;
-        let orb = Orb::with_config(config).expect("an ORB");
-        let root = orb.root_poa().expect("a root POA");
-        root.manager().activate().expect("active");
-
+    in_one_orb(|root| {
         let skeleton = devices::DeviceSkeleton::new(Device::default());
         let device = root.serve(skeleton).expect("served");
         let device = devices::Device::unchecked_narrow(&device);
@@ -149,8 +141,7 @@ fn definitions_of_one_name_are_called_by_their_second_names() {
         assert_eq!(both.full_name_(), Ok("full_name".into()));
         let named: Arc<dyn devices::Named> = Arc::new(both);
         assert_eq!(named.full_name(), Ok("full_name".into()));
-        orb.shutdown(true).expect("shut down");
-    }
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use chronorb::Skeleton;
 use chronorb::config::{Collocation, OrbConfig};
+use chronorb::poa::Poa;
 use chronorb::prelude::*;
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
 
@@ -43,6 +44,18 @@ pub(crate) fn in_each_way<S: Skeleton + 'static>(
         eprintln!("calls {what}: {orbs:?}");
         ServedObject::by(orbs.into_iter().map(orb).collect(), skeleton())
     })
+}
+
+/// Runs a test of several objects within one ORB, with messages and with direct calls.
+pub(crate) fn in_one_orb(test: impl Fn(&Poa)) {
+    for collocation in [Collocation::Off, Collocation::Direct] {
+        eprintln!("calls within one ORB: {collocation:?}");
+        let orb = orb(collocation);
+        let root = orb.root_poa().expect("a root POA");
+        root.manager().activate().expect("active");
+        test(&root);
+        orb.shutdown(true).expect("shut down");
+    }
 }
 
 impl ServedObject {
