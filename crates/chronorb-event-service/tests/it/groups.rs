@@ -14,8 +14,8 @@ use chronorb_event_service::idl::chronorb_events::{
 use chronorb_event_service::idl::rtec_event_channel_admin::{ProxyPushSupplier, SupplierQOS};
 use chronorb_event_service::idl::rtec_event_comm::EventSet;
 use chronorb_event_service::{
-    ChannelLimits, ChannelOptions, ConsumerGroup, ConsumerOptions, GroupCallback, LaneOptions,
-    PeerPolicy, QueueOptions,
+    ChannelChange, ChannelLimits, ChannelOptions, ConsumerGroup, ConsumerOptions, GroupCallback,
+    LaneOptions, PeerPolicy, QueueOptions, Reconnect, WatchOptions,
 };
 use chronorb_events::{Filter, Overflow, write_entries};
 use chronorb_rt::{Deadline, Gate};
@@ -475,4 +475,72 @@ fn a_supplier_of_the_process_pushes_without_messages() {
         f.service.destroy().unwrap();
         assert!(f.service.supplier(&SupplierQOS::default()).is_err());
     }
+}
+
+/// A consumer that records what it is told of its channel.
+#[derive(Clone, Default)]
+struct ChangeNotes(Arc<Record<String>>);
+
+impl GroupCallback for ChangeNotes {
+    fn push(&self, events: EventSet<'_>) {
+        self.0.add(format!("{} events", events.len()));
+    }
+
+    fn disconnected(&self) {
+        self.0.add("disconnected".to_owned());
+    }
+
+    fn channel_changed(&self, change: &ChannelChange) {
+        self.0.add(change.to_string());
+    }
+}
+
+#[test]
+fn a_consumer_subscribes_again_as_it_was_and_one_that_has_ended_does_not() {
+    let channels = [(); 2].map(|()| Fixture::new(Clients::Remote, ChannelOptions::default()));
+    let [first, second] = &channels;
+    let group = ConsumerGroup::open(&first.client.root_poa().unwrap(), &first.channel).unwrap();
+    let notes = [(); 3].map(|()| ChangeNotes::default());
+    let [active, suspended, ended] = notes.each_ref().map(|notes| {
+        let options = ConsumerOptions::default();
+        group
+            .subscribe(&leaf((0, 20)), &options, notes.clone())
+            .unwrap()
+    });
+    suspended.suspend().unwrap();
+    ended.disconnect().unwrap();
+    let other = second.channel.clone();
+    let options = WatchOptions {
+        period: Duration::from_millis(10),
+        timeout: LONG,
+        reconnect: Reconnect::Found(Arc::new(move || Ok(other.clone()))),
+    };
+    group.watch(options).unwrap();
+    first.service.destroy().unwrap();
+    // The channel's own call may come first or last.
+    let told = [
+        "disconnected",
+        "the channel does not have the consumer any more",
+        "the consumer has subscribed again",
+    ];
+    for notes in &notes[..2] {
+        let mut noted = notes.0.wait_for(3);
+        noted.sort_unstable();
+        assert_eq!(noted, told);
+    }
+    assert_eq!(active.proxy().as_object().non_existent(), Ok(false));
+    let consumers = second.service.statistics().consumers.into_iter();
+    let consumers = consumers.map(|it| (it.subscription, it.is_suspended));
+    let expected = [false, true].map(|is_suspended| ("20".to_owned(), is_suspended));
+    assert_eq!(consumers.collect::<Vec<_>>(), expected);
+    second.wait_until_all_are_reached();
+    let supplier = second.supplier(&[(1, 20)]);
+    second.push(&supplier, &[(1, 20)]);
+    assert_eq!(notes[0].0.wait_for(4)[3], "1 events");
+    suspended.resume().unwrap();
+    second.push(&supplier, &[(1, 20)]);
+    assert_eq!(notes[1].0.wait_for(4)[3], "1 events");
+    assert_eq!(notes[2].0.wait_for(0), [""; 0]);
+    drop(active);
+    assert_eq!(second.service.statistics().consumers.len(), 1);
 }
