@@ -29,9 +29,10 @@ pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr
     }
 }
 
-/// Has connections look names up as [`addresses_of`] does. Before that they do so on their own
-/// thread, which may take longer than their deadline: a server that only accepts then needs no code
-/// for it. ORBs call this with their first connection.
+/// Has connections and endpoints look names up as [`addresses_of`] does. Before that they do so on
+/// their own thread, which may take longer than their deadline: a server that only accepts then
+/// needs no code for it. ORBs call this with their first connection, and before they open endpoints
+/// if they look up published hosts anyway.
 pub fn look_up_aside() {
     // It is set already where another ORB was first.
     let _ = ASIDE.set(addresses_of);
@@ -53,34 +54,13 @@ pub(crate) fn addresses_of_peer(host: &str, deadline: Deadline) -> io::Result<Ve
     }
 }
 
-/// The addresses of a host of this machine, at which an endpoint is bound. A name is looked up for
-/// at most [`LONGEST_OF_ENDPOINT`], on a thread of its own: endpoints are few, and their names come
-/// from the operator.
+/// The addresses of a host at which an endpoint is bound, as [`addresses_of_peer`] finds them within
+/// [`LONGEST_OF_ENDPOINT`].
 ///
 /// # Errors
-/// `TimedOut` after this time; else the resolver's error.
+/// Those of [`addresses_of`].
 pub(crate) fn addresses_of_endpoint(host: &str) -> io::Result<Vec<SocketAddr>> {
-    match host.parse::<IpAddr>() {
-        Ok(address) => Ok(vec![(address, 0).into()]),
-        Err(_) => look_up_alone(host, look_up, Deadline::after(LONGEST_OF_ENDPOINT)),
-    }
-}
-
-fn look_up_alone(host: &str, resolve: Resolve, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
-    let (host, is_over) = (host.to_owned(), Arc::new(Gate::new(0)));
-    let ended = is_over.clone();
-    let thread = ThreadBuilder::new("names").stack_size(STACK_SIZE);
-    let thread = thread.spawn(move || {
-        let found = resolve(&host);
-        ended.set(1);
-        found
-    });
-    let thread = thread.map_err(io::Error::other)?;
-    if is_over.wait_while(0, deadline) == 0 {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER));
-    }
-    // It cannot panic behind the gate.
-    thread.join().unwrap_or_else(|_| Ok(Vec::new()))
+    addresses_of_peer(host, Deadline::after(LONGEST_OF_ENDPOINT))
 }
 
 /// A function that looks a name up.
@@ -340,24 +320,6 @@ mod tests {
         GO_ON.set(1);
         let found = LOOK_UPS.addresses_of("one more", resolve, Deadline::after(PATIENCE));
         assert_eq!(found.map_err(|e| e.kind()), Err(io::ErrorKind::NotFound));
-    }
-
-    #[test]
-    fn the_name_of_an_endpoint_is_looked_up_for_a_limited_time() {
-        static GO_ON: Gate = Gate::new(0);
-        let resolve: Resolve = |_| {
-            hang(&GO_ON);
-            Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()])
-        };
-        let late = look_up_alone("slow", resolve, Deadline::after(SOON));
-        let late = late.expect_err("it hangs");
-        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(late.to_string(), NO_ANSWER);
-        GO_ON.set(1);
-        let found = look_up_alone("slow", resolve, Deadline::after(PATIENCE));
-        assert_eq!(found.ok(), Some(vec![(Ipv4Addr::LOCALHOST, 0).into()]));
-        let found = addresses_of_endpoint("localhost").expect("each machine has it");
-        assert!(found.iter().all(|address| address.ip().is_loopback()));
     }
 
     /// Waits for nothing until a test ends it.

@@ -43,6 +43,9 @@ impl Endpoints {
         setup: &LaneSetup,
         endpoints: &[Endpoint],
     ) -> Result<Self, SystemException> {
+        // The log of endpoints looks hosts up as well. A minimal server needs no code for it.
+        #[cfg(feature = "tracing")]
+        chronorb_transport::look_up_aside();
         let mut acceptors = Vec::new();
         let mut published = Vec::new();
         let refused = |why: &dyn Display| no_resources(&core.incidents, setup, "no endpoint", why);

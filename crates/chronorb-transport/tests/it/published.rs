@@ -130,6 +130,7 @@ fn an_endpoint_at_a_name_whose_server_is_silent_is_refused_in_time() {
 #[test]
 #[ignore = "the test above runs it in a process of its own"]
 fn the_silent_server_of_names() {
+    chronorb_transport::look_up_aside();
     let refused = Tcp.listen(&endpoint("iiop://radar.example:0"), Setup::default());
     let refused = refused.err().expect("the name does not resolve");
     let cause = refused.source().expect("the resolver's").to_string();
