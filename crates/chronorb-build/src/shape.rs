@@ -1,8 +1,8 @@
 //! Properties of the types of a model, independent of their names.
 //!
 //! A type can contain itself only through a sequence, a map, or a member that is
-//! [apart](is_apart). Most functions stop there; those that look through them keep a list of visited
-//! types.
+//! [apart](is_apart). Most functions stop there; those that look through them keep a list of
+//! visited types.
 
 use std::collections::HashSet;
 

@@ -597,8 +597,8 @@ impl<'a> Decoder<'a> {
         Ok(items)
     }
 
-    /// Reads a value that is elsewhere in memory, in the arena, such as a member with `@external` of
-    /// a type that contains itself. It is one level deeper.
+    /// Reads a value into the arena, such as a member with `@external` of a type that contains
+    /// itself. It is one level deeper.
     ///
     /// # Errors
     /// [`CdrError::TooDeep`] as [`enter`](Self::enter), [`CdrError::ArenaFull`], and those of

@@ -33,9 +33,10 @@ use crate::watch::{
 
 /// A consumer of a group, which is called with its events.
 ///
-/// Implemented for closures, which are told neither losses nor the end nor changes of the channel. Events come in the order of
-/// their suppliers if the ORBs have the settings of [`keep_order`](crate::keep_order). All calls of
-/// a group come by one connection, so a consumer that is slow delays the others.
+/// Implemented for closures, which are told neither losses nor the end nor changes of the channel.
+/// Events come in the order of their suppliers if the ORBs have the settings of
+/// [`keep_order`](crate::keep_order). All calls of a group come by one connection, so a consumer
+/// that is slow delays the others.
 pub trait GroupCallback: Send + Sync + 'static {
     /// Takes a set of events.
     fn push(&self, events: EventSet<'_>);

@@ -40,7 +40,7 @@ pub(crate) struct Subscription {
     pub(crate) consumer: PushConsumer,
     pub(crate) filter: Filter,
     pub(crate) queue: Option<QueueQOS>,
-    /// Its lane, or its operation.
+    /// The number of its lane, or the handle of its operation.
     pub(crate) rt_info: i32,
     /// The object that takes its events, with its number there.
     pub(crate) fan_out: Option<(FanOutConsumer, u32)>,

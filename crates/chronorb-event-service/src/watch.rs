@@ -1,6 +1,6 @@
 //! Consumers whose channel may die: they are told, and can subscribe again.
 //!
-//! A channel that is killed says nothing, and a consumer that calls nobody does not notice. So a
+//! A channel that is killed says nothing, and a consumer that makes no calls does not notice. So a
 //! thread asks the proxy of the consumer regularly whether it exists. A channel that was started
 //! again does not have it, because object ids of proxies have random codes.
 

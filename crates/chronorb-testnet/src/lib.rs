@@ -118,8 +118,8 @@ impl Network {
         }
     }
 
-    /// Plugs the cable of a host in, or pulls it out. Packets to and from a host without a cable are
-    /// dropped, and neither host is told, as where a machine or a firewall has vanished. Only
+    /// Plugs the cable of a host in, or pulls it out. Packets to and from a host without a cable
+    /// are dropped, and neither host is told, as where a machine or a firewall has vanished. Only
     /// without a [delay](Layout::delay).
     ///
     /// # Errors

@@ -309,7 +309,7 @@ impl Watch {
     }
 }
 
-/// What the consumer asks of a channel.
+/// The subscription of the consumer.
 struct Request {
     consumer: PushConsumer,
     filter: Filter,

@@ -82,7 +82,7 @@ impl Site {
         let plugged = self.network.plug(Host::B, !has_vanished);
         plugged.expect("the test may change its network");
         if !has_vanished {
-            // A port at which nobody listens answers as soon as there is a path.
+            // A closed port answers as soon as there is a path.
             let closed = SocketAddr::new(address(&self.network, Host::B), 9);
             let attempt = || TcpStream::connect_timeout(&closed, Duration::from_millis(200));
             self.network.host(Host::A).enter(|| {
