@@ -54,8 +54,8 @@ pub(crate) fn addresses_of_peer(host: &str, deadline: Deadline) -> io::Result<Ve
     }
 }
 
-/// The addresses of a host at which an endpoint is bound, as [`addresses_of_peer`] finds them within
-/// [`LONGEST_OF_ENDPOINT`].
+/// The addresses of a host at which an endpoint is bound, as [`addresses_of_peer`] finds them
+/// within [`LONGEST_OF_ENDPOINT`].
 ///
 /// # Errors
 /// Those of [`addresses_of`].
