@@ -30,9 +30,8 @@ pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr
 }
 
 /// Has connections and endpoints look names up as [`addresses_of`] does. Before that they do so on
-/// their own thread, which may take longer than their deadline: a server that only accepts then
-/// needs no code for it. ORBs call this with their first connection, and before they open endpoints
-/// if they look up published hosts anyway.
+/// their own thread, which may take longer than their deadline. ORBs call this before they open
+/// endpoints, and with their first connection.
 pub fn look_up_aside() {
     // It is set already where another ORB was first.
     let _ = ASIDE.set(addresses_of);

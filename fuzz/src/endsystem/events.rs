@@ -359,6 +359,7 @@ impl OperationSource for Operations {
                 period: Some(Duration::MAX),
                 lane: Some(usize::MAX),
                 subpriority: i32::MAX,
+                ..OperationNeeds::default()
             }),
             _ => None,
         })

@@ -43,8 +43,7 @@ impl Endpoints {
         setup: &LaneSetup,
         endpoints: &[Endpoint],
     ) -> Result<Self, SystemException> {
-        // The log of endpoints looks hosts up as well. A minimal server needs no code for it.
-        #[cfg(feature = "tracing")]
+        // Names of endpoints are looked up for a limited time.
         chronorb_transport::look_up_aside();
         let mut acceptors = Vec::new();
         let mut published = Vec::new();

@@ -132,7 +132,7 @@ fn an_endpoint_at_a_name_whose_server_is_silent_is_refused_in_time() {
 fn the_silent_server_of_names() {
     chronorb_transport::look_up_aside();
     let refused = Tcp.listen(&endpoint("iiop://radar.example:0"), Setup::default());
-    let refused = refused.err().expect("the name does not resolve");
+    let refused = refused.expect_err("the name does not resolve");
     let cause = refused.source().expect("the resolver's").to_string();
     assert_eq!(cause, "no server of names answered in time");
     // Addresses and names of the file of hosts need no server.
