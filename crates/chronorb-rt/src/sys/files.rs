@@ -5,8 +5,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
-
 /// The greatest file that [`read_file`] reads: 1 MiB.
 pub const MAX_FILE: usize = 1 << 20;
 
@@ -99,27 +97,6 @@ pub fn write_file(path: &Path, octets: &[u8]) -> io::Result<()> {
     rustix::io::ioctl_fionbio(&file, false)?;
     file.write_all(octets)
 }
-
-/// Reads a text that the kernel makes, as below `/proc`, of less than [`MAX_KERNEL_TEXT`] octets.
-/// Returns `None` if there is none.
-///
-/// The functions of the standard library would add 3 KiB to a small program.
-pub(crate) fn read_kernel_text(path: &str) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let mut octets = vec![0; MAX_KERNEL_TEXT];
-    let mut length = 0;
-    loop {
-        match rustix::io::read(&file, octets.get_mut(length..)?).ok()? {
-            0 => break,
-            read => length += read,
-        }
-    }
-    octets.truncate(length);
-    String::from_utf8(octets).ok()
-}
-
-const MAX_KERNEL_TEXT: usize = 16 << 10;
 
 #[cfg(test)]
 #[expect(unsafe_code, reason = "a pipe and a lease are made by system calls")]

@@ -259,9 +259,7 @@ fn epoll_wait_in_milliseconds(
 ) -> Result<Option<(u32, u64)>, Errno> {
     let mut event = libc::epoll_event { events: 0, u64: 0 };
     let time_out = time_out.map_or(-1, |time_out| {
-        let seconds = time_out.as_secs().saturating_mul(1_000);
-        let rest = time_out.subsec_nanos().div_ceil(1_000_000);
-        c_int::try_from(seconds.saturating_add(rest.into())).unwrap_or(c_int::MAX)
+        c_int::try_from(time_out.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX)
     });
     // SAFETY: as for `epoll_wait`; the time is a number.
     let events = check(unsafe {

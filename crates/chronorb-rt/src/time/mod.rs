@@ -2,5 +2,4 @@
 
 pub(crate) mod backoff;
 pub(crate) mod clock;
-pub(crate) mod quota;
 pub(crate) mod spin;

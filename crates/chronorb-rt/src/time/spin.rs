@@ -4,13 +4,14 @@ use core::cell::Cell;
 use core::hint;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
+use std::fs;
+use std::thread::available_parallelism;
 
 use rustix::process::getpid;
 use rustix::thread::{Pid, sched_getaffinity};
 
-use crate::sys::{self, files::read_kernel_text};
+use crate::sys;
 use crate::time::clock::Monotonic;
-use crate::time::quota;
 
 /// Polls until `look` returns something, at most for `bound`. Returns `None` when it is time to
 /// sleep.
@@ -64,7 +65,8 @@ pub fn poll_unless_contended<T>(bound: Duration, mut look: impl FnMut() -> Optio
 }
 
 /// Reads the constant limits of polling: the share of time of real-time threads, and the quota of
-/// the control group. The first call in a process reads files and allocates.
+/// the control group. The first call in a process reads files and allocates. A quota that is not
+/// below the number of processors on which the calling thread may run is not found.
 ///
 /// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first polling
 /// thread of the process reads them.
@@ -72,7 +74,11 @@ pub fn prepare_to_poll() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
     }
-    QUOTA.store(quota::processors(), Ordering::Relaxed);
+    // It is less than the processors of this thread only by a quota.
+    let parallelism = available_parallelism().map_or(1, usize::from);
+    if parallelism < processors_of(None) {
+        QUOTA.store(parallelism, Ordering::Relaxed);
+    }
     let real_time = PERIOD.mul_f64(real_time_share()).as_nanos() as u64;
     REAL_TIME.store(real_time, Ordering::Release);
 }
@@ -202,8 +208,7 @@ fn is_real_time() -> bool {
 /// Returns the part of a period that a real-time thread may poll, from 0 to 1.
 fn real_time_share() -> f64 {
     let number = |name: &str| -> Option<f64> {
-        let text = read_kernel_text(&format!("/proc/sys/kernel/{name}"))?;
-        // Reading fractions would bring 13 KiB of code and tables.
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
         text.trim_ascii().parse::<i32>().ok().map(f64::from)
     };
     share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
