@@ -17,7 +17,7 @@ use crate::timed::TimedSocket;
 use crate::{AcceptError, Connection, IoError, Remote, SendError, SocketOptions};
 
 /// The differences between sockets that carry streams.
-pub(crate) trait Family: Send + Sync + 'static {
+pub(crate) trait Family: fmt::Debug + Send + Sync + 'static {
     /// The properties that hold for a socket.
     fn options(socket: &OwnedFd) -> io::Result<SocketOptions>;
 
@@ -29,15 +29,10 @@ pub(crate) trait Family: Send + Sync + 'static {
 }
 
 /// A connected socket of a family.
+#[derive(Debug)]
 pub(crate) struct StreamConnection<F> {
     socket: TimedSocket,
     family: PhantomData<F>,
-}
-
-impl<F> fmt::Debug for StreamConnection<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.socket.fmt(f)
-    }
 }
 
 impl<F> StreamConnection<F> {

@@ -2,7 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::fmt;
 use std::io::IoSlice;
 #[cfg(feature = "udp")]
 use std::io::IoSliceMut;
@@ -20,6 +19,7 @@ use rustix::net::{RecvAncillaryBuffer, SocketAddrAny};
 use crate::{IoError, SendError, unsent};
 
 /// A connected socket in blocking mode; non-blocking calls are flagged one by one.
+#[derive(Debug)]
 pub(crate) struct TimedSocket {
     socket: OwnedFd,
     /// The socket's time-outs in nanoseconds, 0 before the first is set. They
@@ -28,12 +28,6 @@ pub(crate) struct TimedSocket {
     send_time_out: AtomicU64,
     /// Whether a message was sent without a wait, and nothing was received since.
     sent_at_once: AtomicBool,
-}
-
-impl fmt::Debug for TimedSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Socket").field(&self.socket).finish()
-    }
 }
 
 impl TimedSocket {

@@ -1,6 +1,5 @@
 //! Taking in TCP connections.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +15,7 @@ use crate::timed::TimedSocket;
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, SocketOptions};
 
 /// A listening TCP socket.
+#[derive(Debug)]
 pub(super) struct TcpAcceptor {
     socket: OwnedFd,
     options: SocketOptions,
@@ -56,12 +56,6 @@ impl Acceptor for TcpAcceptor {
 
     fn published(&self) -> &[Address] {
         &self.published
-    }
-}
-
-impl fmt::Debug for TcpAcceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TcpAcceptor").field(&self.socket).finish()
     }
 }
 
