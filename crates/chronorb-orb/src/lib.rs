@@ -38,7 +38,6 @@ mod object;
 mod observe;
 mod operation_table;
 mod orb;
-mod order;
 pub mod outbox;
 mod peer;
 pub mod poa;

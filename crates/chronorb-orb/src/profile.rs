@@ -15,7 +15,6 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 
 use crate::core::Core;
-use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
 use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Source, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
@@ -55,7 +54,7 @@ impl Profile {
             let of_protocol = profile.ways.first().map(|way| way.rank);
             (of_protocol, Reverse(profile.version))
         };
-        sort_by_rank(&mut all, rank);
+        all.sort_by_key(rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
         for other in all {
@@ -277,8 +276,8 @@ impl Profile {
     /// Sorts the addresses by preference; those of one protocol keep their order.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn sort(&mut self) {
-        sort_by_rank(&mut self.ways, |way| way.rank);
-        sort_by_rank(&mut self.lanes, |(_, way)| way.rank);
+        self.ways.sort_by_key(|way| way.rank);
+        self.lanes.sort_by_key(|(_, way)| way.rank);
     }
 }
 

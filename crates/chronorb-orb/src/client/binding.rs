@@ -47,7 +47,6 @@ use crate::core::Core;
 use crate::failure::because;
 use crate::fork;
 use crate::object::Object;
-use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, EndPolicies, POLICY_UNREADABLE, utc_now};
@@ -772,7 +771,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
         ways.retain(|way| protocols.rank(way.protocol).is_some());
-        sort_by_rank(&mut ways, |way| protocols.rank(way.protocol));
+        ways.sort_by_key(|way| protocols.rank(way.protocol));
     }
     ways
 }

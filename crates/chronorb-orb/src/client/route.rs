@@ -2,7 +2,6 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
 use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Way;
@@ -108,7 +107,7 @@ pub(super) fn priorities(profile: &Profile, bands: Option<&PriorityBands>) -> Ve
     let of_band = |band: &PriorityBand| {
         let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
         let mut lanes: Vec<_> = lanes.filter(|lane| band.contains(*lane)).collect();
-        sort_by_rank(&mut lanes, |lane| *lane);
+        lanes.sort_unstable();
         lanes.dedup();
         if lanes.is_empty() {
             lanes.push(band.low);

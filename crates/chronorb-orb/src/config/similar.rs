@@ -27,7 +27,7 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
     }
     let meant = name.to_ascii_lowercase();
     let mistakes = (meant.len() / 3).max(1);
-    let near: Vec<_> = names
+    let mut near: Vec<_> = names
         .filter_map(|candidate| {
             let lower = candidate.to_ascii_lowercase();
             let distance = strsim::osa_distance(&meant, &lower);
@@ -38,12 +38,9 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
     let Some(least) = near.iter().map(|(distance, _)| *distance).min() else {
         return Vec::new();
     };
-    // Sorting so few would take several KiB of code.
-    (least..=2 * least)
-        .flat_map(|wanted| near.iter().filter(move |(distance, _)| *distance == wanted))
-        .map(|(_, name)| *name)
-        .take(MOST)
-        .collect()
+    near.retain(|(distance, _)| *distance <= 2 * least);
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, name)| name).take(MOST).collect()
 }
 
 /// Returns a hint for an unknown name: `did you mean -ORBThreads?`, and the place of the list.

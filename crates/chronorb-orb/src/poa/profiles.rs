@@ -7,7 +7,6 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
-use crate::order::sort_by_rank;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{PublishedEndpoint, ServerLane, ServerPool};
@@ -47,7 +46,7 @@ impl ProfileContents<'_> {
             }
         }
         if let Some(wanted) = wanted {
-            sort_by_rank(&mut forms, |(tag, _)| wanted.rank(*tag));
+            forms.sort_by_key(|(tag, _)| wanted.rank(*tag));
         }
         let mut profiles = Vec::new();
         for (tag, form) in forms {

@@ -8,7 +8,6 @@ use thiserror::Error;
 use super::{LaneOrder, LaneSpec, PoolSpec, Priority};
 use crate::core::Core;
 use crate::failure::because;
-use crate::order::sort_by_rank;
 use crate::server;
 
 /// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
@@ -186,7 +185,7 @@ impl RtOrb {
         pool: &ThreadpoolLanes,
     ) -> Result<ThreadpoolId, SystemException> {
         let mut priorities: Vec<_> = pool.lanes.iter().map(|lane| lane.priority).collect();
-        sort_by_rank(&mut priorities, |priority| *priority);
+        priorities.sort_unstable();
         priorities.dedup();
         if priorities.len() != pool.lanes.len() {
             let what = "two lanes have the same priority: each has one of its own";

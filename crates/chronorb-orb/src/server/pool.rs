@@ -21,7 +21,6 @@ use crate::config::ThreadpoolStrategy::{Reactive, ThreadPerConnection};
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-use crate::order::sort_by_rank;
 use crate::protocol::{PluggableProtocol, Way};
 use crate::rtcorba::{
     DestroyThreadpoolError, LaneSpec, PoolSpec, Priority, RequestBuffering, ThreadpoolId,
@@ -375,7 +374,7 @@ fn open_with_one_reader(
     endpoints: &[Endpoint],
     scheduler: Option<&Arc<PoolScheduler>>,
 ) -> Result<Vec<Arc<ServerLane>>, SystemException> {
-    sort_by_rank(&mut setups, |setup| Reverse(setup.priority));
+    setups.sort_by_key(|setup| Reverse(setup.priority));
     let mut setups = setups.into_iter();
     let first = setups.next();
     // Both functions that make a pool refuse one without lanes.
@@ -388,7 +387,7 @@ fn open_with_one_reader(
         .collect::<Result<Vec<_>, _>>()?;
     let served_lanes = lanes.clone().into_boxed_slice();
     lanes.push(Arc::new(open(first, endpoints, served_lanes)?));
-    sort_by_rank(&mut lanes, |lane| lane.index());
+    lanes.sort_unstable_by_key(|lane| lane.index());
     Ok(lanes)
 }
 

@@ -32,7 +32,6 @@ use super::lane::setup::LaneSetup;
 use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
 use crate::config::ThreadpoolStrategy;
-use crate::order::sort_by_rank;
 use crate::rtcorba::LaneOrder;
 
 /// The threads of a pool's lanes and their requests.
@@ -131,9 +130,7 @@ impl PoolScheduler {
             let mut others: Vec<usize> = (0..lanes.len())
                 .filter(|other| borrowing && towards(&lanes[*other], &lanes[from]))
                 .collect();
-            sort_by_rank(&mut others, |other| {
-                std::cmp::Reverse(lanes[*other].priority)
-            });
+            others.sort_by_key(|other| std::cmp::Reverse(lanes[*other].priority));
             others.into_boxed_slice()
         };
         let lower = |other: &LaneSetup, from: &LaneSetup| other.priority < from.priority;
