@@ -4,19 +4,17 @@ use std::cmp::Reverse;
 use std::net::IpAddr;
 
 use chronorb_cdr::{CharSet, TextForm};
-#[cfg(any(feature = "uiop", feature = "ssliop"))]
-use chronorb_giop::TAG_INTERNET_IOP;
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_CODE_SETS,
-    TAG_MULTIPLE_COMPONENTS, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedProfile, Version,
-    decode_components,
+    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_CODE_SETS, TAG_INTERNET_IOP,
+    TAG_MULTIPLE_COMPONENTS, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaggedProfile,
+    Version, decode_components,
 };
 use chronorb_transport::Address;
 
 use crate::core::Core;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Source, Way};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Source, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.
@@ -65,7 +63,6 @@ impl Profile {
         }
         first.ways.truncate(MAX_WAYS + 1);
         first.lanes.truncate(MAX_LANE_WAYS + 1);
-        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         first.sort();
         Some(first)
     }
@@ -152,7 +149,6 @@ impl Profile {
         (index, source): (usize, Source),
         core: &Core,
     ) -> Self {
-        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
@@ -192,7 +188,6 @@ impl Profile {
             this.ways.clear();
             this.lanes.clear();
         }
-        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
@@ -201,8 +196,6 @@ impl Profile {
             let files = source == Source::Application || core.judges_addresses();
             this.add_components(&core.protocols, &parts.components, &host, files);
         }
-        #[cfg(not(any(feature = "uiop", feature = "ssliop")))]
-        let _ = source;
         this
     }
 
@@ -243,11 +236,10 @@ impl Profile {
 
     /// Adds the addresses of protocols that are named in components of IIOP profiles; file names
     /// only if `files` permits them.
-    #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn add_components(
         &mut self,
-        registry: &crate::protocol::Registry,
-        components: &[chronorb_giop::TaggedComponent],
+        registry: &Registry,
+        components: &[TaggedComponent],
         host: &str,
         files: bool,
     ) {
@@ -260,8 +252,7 @@ impl Profile {
             addresses.retain(|address| files || address.as_path().is_none());
             let addresses = addresses.into_iter();
             self.ways.extend(addresses.map(way).take(MAX_WAYS + 1));
-            let is_told =
-                |component: &&chronorb_giop::TaggedComponent| Some(component.tag) == told.lanes;
+            let is_told = |component: &&TaggedComponent| Some(component.tag) == told.lanes;
             for component in components.iter().filter(is_told) {
                 let lanes = AddressForm::HOST_AND_PORT.decode_lanes(component);
                 let lanes = lanes.unwrap_or_default().into_iter();
@@ -274,7 +265,6 @@ impl Profile {
     }
 
     /// Sorts the addresses by preference; those of one protocol keep their order.
-    #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn sort(&mut self) {
         self.ways.sort_by_key(|way| way.rank);
         self.lanes.sort_by_key(|(_, way)| way.rank);

@@ -188,7 +188,6 @@ impl ProfileContents<'_> {
                 continue;
             }
             components.extend((telling.write)(&own, plain)?);
-            #[cfg(feature = "ssliop")]
             if let Some(tag) = telling.lanes.filter(|_| self.pool.has_lanes()) {
                 let lanes = AddressForm::HOST_AND_PORT.encode_lanes(self.lanes(other.tag()))?;
                 components.push(TaggedComponent { tag, ..lanes });

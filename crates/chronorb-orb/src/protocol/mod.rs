@@ -77,17 +77,9 @@ impl ProtocolRole {
 pub(crate) struct Components {
     pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
     /// Returns the addresses in the components of a profile, at this host of IIOP.
-    #[cfg_attr(
-        not(any(feature = "uiop", feature = "ssliop")),
-        expect(dead_code, reason = "no other protocol has components")
-    )]
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
     /// The tag of the component with the lanes' endpoints, in the form of IIOP; `None` if they are
     /// in profiles of the protocol's own.
-    #[cfg_attr(
-        not(any(feature = "uiop", feature = "ssliop")),
-        expect(dead_code, reason = "no other protocol has components")
-    )]
     pub(crate) lanes: Option<u32>,
 }
 
