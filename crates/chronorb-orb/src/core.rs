@@ -24,7 +24,6 @@ use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
-#[cfg(feature = "monitor")]
 use crate::quota::Quotas;
 use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
@@ -51,7 +50,6 @@ pub(crate) struct Core {
     pub(crate) channels: MonitoredChannels,
     /// Counts of faults and of refused peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
-    #[cfg(feature = "monitor")]
     pub(crate) quotas: Quotas,
     pub(crate) poas: PoaTable,
     #[cfg(feature = "miop")]
@@ -110,7 +108,6 @@ impl Core {
             rt: RtState::new(&config, incidents.clone()),
             server: ServerState::default(),
             protocols,
-            #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
             #[cfg(feature = "monitor")]
             channels: MonitoredChannels::default(),

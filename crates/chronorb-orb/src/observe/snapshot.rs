@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// Faults and refusals of peers, by cause, since the ORB was made.
     pub incidents: Vec<(Incident, u64)>,
     /// The quotas of the connections of each lane, and those of the services of the program
-    /// ([`Orb::quota`](crate::Orb::quota)). There are none without the feature `monitor`.
+    /// ([`Orb::quota`](crate::Orb::quota)).
     pub quotas: Vec<QuotaSnapshot>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,

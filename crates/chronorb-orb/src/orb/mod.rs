@@ -304,11 +304,9 @@ impl Orb {
 
     /// Makes a quota of a resource, by its name in the plural, for the servants of a service.
     ///
-    /// The monitor and [`snapshot`](Self::snapshot) report it as long as it or a charge lives, with
-    /// the feature `monitor`.
+    /// The monitor and [`snapshot`](Self::snapshot) report it as long as it or a charge lives.
     pub fn quota(&self, name: &'static str, limits: QuotaLimits) -> Arc<Quota> {
         let quota = Arc::new(Quota::new(name, limits, self.core.incidents.clone()));
-        #[cfg(feature = "monitor")]
         self.core.quotas.add(&quota);
         quota
     }

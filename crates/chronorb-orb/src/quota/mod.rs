@@ -6,10 +6,8 @@
 
 mod origin;
 
-use std::sync::Arc;
-#[cfg(feature = "monitor")]
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use chronorb_rt::PiMutex;
 #[cfg(feature = "monitor-client")]
@@ -354,11 +352,9 @@ pub struct QuotaSnapshot {
 }
 
 /// The quotas of an ORB, in the order in which they were made.
-#[cfg(feature = "monitor")]
 #[derive(Debug, Default)]
 pub(crate) struct Quotas(PiMutex<Vec<Weak<Quota>>>);
 
-#[cfg(feature = "monitor")]
 impl Quotas {
     pub(crate) fn add(&self, quota: &Arc<Quota>) {
         let mut quotas = self.0.lock();

@@ -1,6 +1,5 @@
 //! Takes snapshots of an ORB's pools, lanes and threads.
 
-#[cfg(feature = "monitor")]
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +9,6 @@ use super::pool::ServerPool;
 use super::watch::are_times_wanted;
 use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
-#[cfg(feature = "monitor")]
 use crate::quota::QuotaSnapshot;
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
@@ -20,12 +18,9 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         strategy: core.config.threadpool_strategy,
         waiting_for_main_thread: core.main.waiting(),
         incidents: core.incidents.counts().collect(),
-        #[cfg(feature = "monitor")]
         quotas: quotas_of_lanes(&pools)
             .chain(core.quotas.snapshots())
             .collect(),
-        #[cfg(not(feature = "monitor"))]
-        quotas: Vec::new(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
         #[cfg(feature = "schedule")]
         operations: core
@@ -38,7 +33,6 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
 }
 
 /// The quotas of the connections of each lane that has endpoints.
-#[cfg(feature = "monitor")]
 fn quotas_of_lanes(pools: &[Arc<ServerPool>]) -> impl Iterator<Item = QuotaSnapshot> {
     let lanes = pools.iter().flat_map(|pool| pool.lanes());
     lanes.filter(|lane| lane.reads()).map(|lane| {
