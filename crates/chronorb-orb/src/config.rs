@@ -634,7 +634,7 @@ impl OrbConfig {
         let environment = environment(std::env::vars_os())?;
         let mut config = Self::default();
         let mut files = options.iter().rev().chain(&environment);
-        if let Some(file) = files.find(|given| given.setting.key() == CONFIG_FILE) {
+        if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
             let path = Path::new(&file.value);
             config.apply(&path.display().to_string(), &file::read(path)?)?;
         }
@@ -666,15 +666,16 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it
-    /// would need where this program is built without it. For tests of documents.
+    /// Returns the key and the options of every setting, and the feature that it would need where
+    /// this program is built without it. For tests of documents.
     #[doc(hidden)]
-    pub fn settings() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
+    pub fn settings()
+    -> impl Iterator<Item = (&'static str, &'static [&'static str], Option<&'static str>)> {
         SETTINGS.iter().map(|setting| {
             let missing = setting.missing;
             (
-                setting.key(),
-                setting.options(),
+                setting.key,
+                setting.options,
                 missing.map(|missing| missing.feature),
             )
         })
@@ -724,7 +725,7 @@ impl OrbConfig {
     /// sources; initial references do so name by name. The settings of an architecture are applied
     /// before its others.
     fn apply(&mut self, origin: &str, source: &[GivenSetting]) -> Result<(), ConfigError> {
-        let gives = |key| source.iter().any(|given| given.setting.key() == key);
+        let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
             self.listen_endpoints.clear();
         }
@@ -742,7 +743,7 @@ impl OrbConfig {
         }
         let (presets, others): (Vec<_>, Vec<_>) = source
             .iter()
-            .partition(|given| given.setting.key() == ARCHITECTURE);
+            .partition(|given| given.setting.key == ARCHITECTURE);
         for given in presets.into_iter().chain(others) {
             let taken = given.setting.take(self, &given.value);
             taken.map_err(|problem| ConfigError::bad_value(origin, &given.name, problem))?;
@@ -785,10 +786,10 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
         }
         let setting = SETTINGS
             .iter()
-            .find(|s| s.options().split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
+            .find(|s| s.options.iter().any(|o| o.eq_ignore_ascii_case(arg)))
             .ok_or_else(|| {
                 let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
-                let options = SETTINGS.iter().flat_map(|s| s.options().split(' '));
+                let options = SETTINGS.iter().flat_map(|s| s.options);
                 let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
                 similar::unknown("command line", prefix, name, &mut names, |name| {
                     format!("{OPTION_PREFIX}{name}")
@@ -796,7 +797,7 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
             })?;
         let missing = || ConfigError::MissingValue { name: arg.clone() };
         let mut value = args.next().ok_or_else(missing)?.clone();
-        if setting.key() == "lane_listen_endpoints" && !value.contains(' ') {
+        if setting.key == "lane_listen_endpoints" && !value.contains(' ') {
             // TAO's spelling has the lane and the endpoint as two arguments.
             value = format!("{value} {}", args.next().ok_or_else(missing)?);
         }
@@ -823,9 +824,9 @@ fn environment(
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
             continue;
         };
-        let setting = SETTINGS.iter().find(|s| s.key().eq_ignore_ascii_case(key));
+        let setting = SETTINGS.iter().find(|s| s.key.eq_ignore_ascii_case(key));
         let setting = setting.ok_or_else(|| {
-            let mut keys = SETTINGS.iter().map(|s| s.key());
+            let mut keys = SETTINGS.iter().map(|s| s.key);
             similar::unknown("environment", ENVIRONMENT_PREFIX, key, &mut keys, |key| {
                 format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
             })
@@ -847,7 +848,7 @@ fn environment(
 
 /// The elements of a list; an endpoint may have the separator in it, before its options.
 fn elements<'v>(setting: &Setting, value: &'v str) -> Vec<&'v str> {
-    if !setting.key().ends_with("listen_endpoints") {
+    if !setting.key.ends_with("listen_endpoints") {
         return value.split(ENVIRONMENT_SEPARATOR).collect();
     }
     let mut elements = Vec::new();

@@ -89,7 +89,7 @@
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), the secure profile (`-ORBProfile`), and `Object::with_service_context` |
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `distributable-threads` | on | scheduling segments that calls carry to other processes, and schedulers: `rtscheduling` |
-//! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
+//! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `monitor-client` | off | reading the reports of monitors, as `chronorb top` does |
 //! | `uiop` | on | IIOP over Unix-domain sockets |

@@ -19,16 +19,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<GivenSetting>, ConfigError> {
     let mut given = Vec::new();
     for (key, value) in table.get_ref() {
         let key = key.get_ref();
-        let mut settings = SETTINGS.iter().filter(|s| s.key() != CONFIG_FILE);
-        let setting = settings.find(|s| s.key() == key);
+        let mut settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
+        let setting = settings.find(|s| s.key == key);
         let setting = setting.ok_or_else(|| {
             let origin = path.display().to_string();
-            let settings = SETTINGS.iter().filter(|s| s.key() != CONFIG_FILE);
+            let settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
             similar::unknown(
                 &origin,
                 "",
                 key,
-                &mut settings.map(|s| s.key()),
+                &mut settings.map(|s| s.key),
                 str::to_owned,
             )
         })?;

@@ -14,7 +14,7 @@ pub(super) fn print() {
 }
 
 /// Returns two lines for each option of this program: it with the form of its value, and its
-/// meaning with the default. Without the feature `config-file` the meanings are left out.
+/// meaning with the default.
 pub(super) fn list() -> String {
     let mut text = String::new();
     let mut config = OrbConfig::default();
@@ -26,7 +26,7 @@ pub(super) fn list() -> String {
 
 fn describe(setting: &Setting, config: &mut OrbConfig, text: &mut String) {
     let _ = write!(text, "{} ", setting.option());
-    let mut meaning = setting.help();
+    let mut meaning = setting.help;
     let mut default = None;
     // A string takes every text.
     let _ = match setting.apply {

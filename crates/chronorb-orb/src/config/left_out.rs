@@ -8,12 +8,12 @@ fn on_the_command_line(setting: &Setting, option: &str, value: &str) -> Result<(
     let mut line = vec!["program".to_owned(), option.to_owned(), value.to_owned()];
     let outcome = OrbConfig::read(&mut line).map(drop);
     let left = if outcome.is_ok() { 1 } else { 3 };
-    assert_eq!(line.len(), left, "{}", setting.key());
+    assert_eq!(line.len(), left, "{}", setting.key);
     outcome
 }
 
 fn in_the_environment(setting: &Setting, value: &str) -> Result<(), ConfigError> {
-    let name = format!("{ENVIRONMENT_PREFIX}{}", setting.key().to_ascii_uppercase());
+    let name = format!("{ENVIRONMENT_PREFIX}{}", setting.key.to_ascii_uppercase());
     let given = environment([(name.into(), value.into())].into_iter())?;
     OrbConfig::default().apply("environment", &given)
 }
@@ -21,7 +21,7 @@ fn in_the_environment(setting: &Setting, value: &str) -> Result<(), ConfigError>
 #[cfg(feature = "config-file")]
 fn in_a_file(setting: &Setting, value: &str) -> Result<(), ConfigError> {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), format!("{} = {value:?}\n", setting.key())).expect("written");
+    std::fs::write(file.path(), format!("{} = {value:?}\n", setting.key)).expect("written");
     OrbConfig::default().apply("file", &file::read(file.path())?)
 }
 
@@ -41,14 +41,14 @@ fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
         let Some(missing) = setting.missing else {
             continue;
         };
-        for option in setting.options().split(' ') {
+        for option in setting.options {
             let outcome = on_the_command_line(setting, option, "65536");
             assert_refused(outcome, missing, option);
         }
-        if setting.key() != CONFIG_FILE {
-            assert_refused(in_the_environment(setting, "65536"), missing, setting.key());
+        if setting.key != CONFIG_FILE {
+            assert_refused(in_the_environment(setting, "65536"), missing, setting.key);
             #[cfg(feature = "config-file")]
-            assert_refused(in_a_file(setting, "65536"), missing, setting.key());
+            assert_refused(in_a_file(setting, "65536"), missing, setting.key);
         }
     }
 }
@@ -123,13 +123,13 @@ fn values_that_are_left_out_are_refused_by_the_features_name() {
             let left_out = choices.iter().filter(|(_, choose)| choose.is_none());
             values.extend(left_out.map(|(name, _)| (setting, *name)));
         }
-        if setting.key() == ARCHITECTURE {
+        if setting.key == ARCHITECTURE {
             values.extend(architecture::LEFT_OUT.map(|name| (setting, name)));
         }
     }
     let keys: Vec<_> = values
         .iter()
-        .map(|(setting, name)| (setting.key(), *name))
+        .map(|(setting, name)| (setting.key, *name))
         .collect();
     let expected = [
         (ARCHITECTURE, "worker-pool"),
@@ -144,7 +144,7 @@ fn values_that_are_left_out_are_refused_by_the_features_name() {
             feature: settings::BASELINES,
             without: &[],
         };
-        let outcome = on_the_command_line(setting, setting.options(), name);
+        let outcome = on_the_command_line(setting, setting.option(), name);
         assert_refused(outcome, &missing, name);
     }
 }

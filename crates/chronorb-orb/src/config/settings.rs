@@ -19,9 +19,13 @@ use crate::poa::ObjectKeySecret;
 
 /// One setting: its texts, and the kind of its value.
 pub(super) struct Setting {
-    /// A line each: its key; the names of its option, separated by spaces; its help. They are one
-    /// text because each pointer takes 40 octets of a program.
-    texts: &'static str,
+    /// The key, as in a file.
+    pub(super) key: &'static str,
+    /// The names of its option.
+    pub(super) options: &'static [&'static str],
+    /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
+    /// meaning; in brackets the default, if it is not a boolean or a number.
+    pub(super) help: &'static str,
     /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static MissingFeature>,
     pub(super) apply: Apply,
@@ -96,30 +100,9 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
-    /// The key, as in a file.
-    pub(super) fn key(&self) -> &'static str {
-        self.line(0)
-    }
-
-    /// The names of its option, separated by spaces.
-    pub(super) fn options(&self) -> &'static str {
-        self.line(1)
-    }
-
-    fn line(&self, index: usize) -> &'static str {
-        self.texts.split('\n').nth(index).unwrap_or_default()
-    }
-
     /// The first name of its option.
     pub(super) fn option(&self) -> &'static str {
-        self.options().split(' ').next().unwrap_or_default()
-    }
-
-    /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
-    /// meaning; in brackets the default, if it is not a boolean or a number. Empty where the
-    /// program is built without the feature, or without `config-file`.
-    pub(super) fn help(&self) -> &'static str {
-        self.line(2)
+        self.options.first().copied().unwrap_or_default()
     }
 
     /// Parses a value and applies it, or refuses it.
@@ -137,58 +120,42 @@ impl Setting {
 /// of its value.
 macro_rules! settings {
     ($(
-        $key:literal, $options:literal, $help:literal
+        $key:literal, $($option:literal)|+, $help:literal
         $(, [$feature:tt, $without:expr])? => $apply:expr;
     )*) => {
         pub(super) const SETTINGS: &[Setting] = {
             use Apply::*;
-            &[$(setting!($key, $options, $help $(, [$feature, $without])?, $apply)),*]
+            &[$({
+                let (missing, apply) = kind!($apply $(, $feature, $without)?);
+                Setting {
+                    key: $key,
+                    options: &[$($option),+],
+                    help: $help,
+                    missing,
+                    apply,
+                }
+            }),*]
         };
     };
 }
 
-/// The texts of a setting. Small programs have no lines of help.
-#[cfg(feature = "config-file")]
-macro_rules! texts {
-    ($key:literal, $options:literal, $help:literal) => {
-        concat!($key, "\n", $options, "\n", $help)
+/// The feature of a setting, if the program is built without it, and the kind of its value.
+macro_rules! kind {
+    ($apply:expr) => {
+        (None, $apply)
     };
-}
-#[cfg(not(feature = "config-file"))]
-macro_rules! texts {
-    ($key:literal, $options:literal, $help:literal) => {
-        concat!($key, "\n", $options)
-    };
-}
-
-macro_rules! setting {
-    ($key:literal, $options:literal, $help:literal, $apply:expr) => {
-        Setting {
-            texts: texts!($key, $options, $help),
-            missing: None,
-            apply: $apply,
-        }
-    };
-    ($key:literal, $options:literal, $help:literal, [$feature:tt, $without:expr], $apply:expr) => {{
+    ($apply:expr, $feature:tt, $without:expr) => {{
         #[cfg(feature = $feature)]
-        const TEXTS: &str = texts!($key, $options, $help);
+        const KIND: (Option<&'static MissingFeature>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
-        const TEXTS: &str = concat!($key, "\n", $options);
-        #[cfg(feature = $feature)]
-        const SETTING: (Option<&'static MissingFeature>, Apply) = (None, $apply);
-        #[cfg(not(feature = $feature))]
-        const SETTING: (Option<&'static MissingFeature>, Apply) = (
+        const KIND: (Option<&'static MissingFeature>, Apply) = (
             Some(&MissingFeature {
                 feature: $feature,
                 without: $without,
             }),
             Apply::Text(nothing),
         );
-        Setting {
-            texts: TEXTS,
-            missing: SETTING.0,
-            apply: SETTING.1,
-        }
+        KIND
     }};
 }
 
@@ -244,7 +211,7 @@ settings! {
         config.orb_id = text.to_owned();
         Ok(())
     });
-    "listen_endpoints", "-ORBListenEndpoints -ORBEndpoint",
+    "listen_endpoints", "-ORBListenEndpoints" | "-ORBEndpoint",
         "ENDPOINT: where the default thread pool listens; may be repeated" => Text(|config, text| {
         config.listen_endpoints.extend(endpoints(text)?);
         Ok(())
@@ -263,13 +230,13 @@ settings! {
         config.multicast = MulticastOptions::parse(text)?;
         Ok(())
     });
-    "ssl_certificate", "-ORBSSLCertificate -ORBsslKeyFile",
+    "ssl_certificate", "-ORBSSLCertificate" | "-ORBsslKeyFile",
         "FILE: the certificate of this program, PEM", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.certificate, text));
     "ssl_private_key", "-ORBSSLPrivateKey",
         "FILE: the private key, if not in the file of the certificate", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.private_key, text));
-    "ssl_certificate_authority", "-ORBSSLCertificateAuthority -ORBsslCAFile",
+    "ssl_certificate_authority", "-ORBSSLCertificateAuthority" | "-ORBsslCAFile",
         "FILE: the authorities that are trusted", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.authority, text));
     "ssl_revocation_list", "-ORBSSLRevocationList", "FILE: revoked certificates", ["ssliop", &[]] =>
@@ -295,7 +262,7 @@ settings! {
         Text(|config, text| parsed(text).map(|driver| config.rio.driver = driver));
     "rio_plan", "-ORBRioPlan", "FILE: the plan of real-time I/O", ["riop", &[]] =>
         Text(|config, text| put_path(&mut config.rio.plan, text));
-    "lane_listen_endpoints", "-ORBLaneListenEndpoints -ORBLaneEndpoint",
+    "lane_listen_endpoints", "-ORBLaneListenEndpoints" | "-ORBLaneEndpoint",
         "POOL:LANE ENDPOINT: where a lane listens; may be repeated" => Text(|config, text| {
         let (lane, text) = text
             .trim_ascii()
@@ -345,7 +312,7 @@ settings! {
         "direct" => MappingKind::Direct,
         "continuous" => MappingKind::Continuous,
     }));
-    "scheduling_policy", "-ORBSchedulingPolicy -ORBSchedPolicy",
+    "scheduling_policy", "-ORBSchedulingPolicy" | "-ORBSchedPolicy",
         "fifo|rr|other: the policy of real-time threads [fifo]" => Text(|config, text| {
         config.scheduling_policy = match text {
             "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,

@@ -224,7 +224,6 @@ fn what_is_not_utf_8_is_left_alone_or_refused() {
     );
 }
 
-#[cfg(feature = "config-file")]
 #[test]
 fn the_list_of_options_has_all_of_them_with_their_defaults() {
     let list = help::list();

@@ -8,7 +8,7 @@ const CONFIG_FILE: &str = "config_file";
 
 struct Setting {
     key: &'static str,
-    options: Vec<&'static str>,
+    options: &'static [&'static str],
     is_here: bool,
 }
 
@@ -16,7 +16,7 @@ impl Setting {
     fn all() -> Vec<Self> {
         let all = OrbConfig::settings().map(|(key, options, missing)| Self {
             key,
-            options: options.split(' ').collect(),
+            options,
             is_here: missing.is_none(),
         });
         all.collect()
@@ -167,7 +167,7 @@ fn every_option_that_a_page_names_is_there() {
     let pages = pages.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
     let known: Vec<_> = Setting::all()
         .into_iter()
-        .flat_map(|setting| setting.options)
+        .flat_map(|setting| setting.options.iter().copied())
         .chain(["-ORBHelp"])
         .collect();
     for path in pages.chain([root.join("README.md"), root.join("SECURITY.md")]) {
