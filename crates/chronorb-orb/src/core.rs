@@ -78,14 +78,7 @@ pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
 
 impl Core {
-    pub(crate) fn new(
-        #[cfg_attr(
-            not(feature = "schedule"),
-            expect(unused_mut, reason = "a meter is a probe")
-        )]
-        mut config: OrbConfig,
-        protocols: Registry,
-    ) -> Arc<Self> {
+    pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let since_epoch = SystemTime::now()
@@ -95,7 +88,7 @@ impl Core {
         let incarnation = (since_epoch.as_nanos() as u64) ^ (number << 54);
         let incidents: Arc<Incidents> = Arc::default();
         #[cfg(feature = "schedule")]
-        let meter = Meter::of(&mut config, &incidents);
+        let (meter, config) = Meter::of(config, &incidents);
         Arc::new(Self {
             #[cfg(feature = "distributable-threads")]
             scheduling: SchedulingState::new(),
@@ -108,11 +101,11 @@ impl Core {
             rt: RtState::new(&config, incidents.clone()),
             server: ServerState::default(),
             protocols,
+            #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
             #[cfg(feature = "monitor")]
             channels: MonitoredChannels::default(),
             incidents,
-            #[cfg(feature = "monitor")]
             quotas: Quotas::default(),
             poas: PoaTable::new(&config, incarnation),
             #[cfg(feature = "miop")]

@@ -16,7 +16,7 @@ use chronorb_transport::{Address, Connection, RemoteAddress, host_addresses, int
 
 pub use parse::RuleError;
 pub use secure::SecurityProfile;
-pub(crate) use secure::{check, complete};
+pub(crate) use secure::{check, completed};
 
 /// An ordered list of access rules. The first rule that matches a peer decides. A peer that no rule
 /// matches is refused, but an empty list permits everybody.

@@ -45,13 +45,13 @@ impl FromStr for SecurityProfile {
     }
 }
 
-/// Completes and checks a configuration according to its profile.
+/// Checks a configuration according to its profile, and returns it with what it leaves open.
 ///
 /// # Errors
 /// The first setting that contradicts the profile.
-pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
+pub(crate) fn completed(mut config: OrbConfig) -> Result<OrbConfig, ConfigError> {
     if config.profile == SecurityProfile::Open {
-        return Ok(());
+        return Ok(config);
     }
     let lanes = config.lane_listen_endpoints.iter().map(|(_, e)| e);
     let endpoints: Vec<&Endpoint> = config.listen_endpoints.iter().chain(lanes).collect();
@@ -67,7 +67,7 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
         return Err(refused("-ORBProtocols", problem));
     }
     if config.protocols.is_empty() {
-        config.protocols = available(config);
+        config.protocols = available(&config);
     }
     #[cfg(feature = "ssliop")]
     if config.protocols.iter().any(|scheme| scheme == "ssliop")
@@ -100,7 +100,7 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
     if config.client_transport_rules.is_empty() {
         config.client_transport_rules = rules(&["uid=self unix", "* ssl"]);
     }
-    Ok(())
+    Ok(config)
 }
 
 /// Whether the protocols that rules name exist.

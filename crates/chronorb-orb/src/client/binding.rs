@@ -614,11 +614,7 @@ fn pick_connection(
             peer_timeout: core.config.peer_timeout,
             ..Protocols::socket_options(protocols, way.protocol, urgent)
         };
-        #[cfg_attr(
-            not(feature = "bidir"),
-            expect(unused_mut, reason = "the kind is given")
-        )]
-        let mut key = ConnectionKey {
+        let key = ConnectionKey {
             orb: core.number,
             way: way.clone(),
             carries,
@@ -629,12 +625,14 @@ fn pick_connection(
             keeps_oneways: effective.buffering.is_some(),
         };
         #[cfg(feature = "bidir")]
-        if core.config.is_bidirectional()
-            && let Some(connection) =
-                bidirectional(target, &mut key, profile, effective, (text, code_sets))?
-        {
-            return Ok((connection, key));
-        }
+        let key = if core.config.is_bidirectional() {
+            match bidirectional(target, key, profile, effective, (text, code_sets))? {
+                (Some(connection), key) => return Ok((connection, key)),
+                (None, key) => key,
+            }
+        } else {
+            key
+        };
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         // The thread may not have used it for long.
         let fits =
@@ -719,27 +717,27 @@ fn pick_connection(
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn bidirectional(
     target: &Object,
-    key: &mut ConnectionKey,
+    mut key: ConnectionKey,
     profile: &Profile,
     effective: &Effective,
     text: (TextForm, Option<[u8; 12]>),
-) -> Result<Option<Rc<ClientConnection>>, SystemException> {
+) -> Result<(Option<Rc<ClientConnection>>, ConnectionKey), SystemException> {
     let core = target.core();
     let config = &core.config.bidirectional;
     if let Some(path) = target.path() {
         key.kind = ChannelKind::Bidirectional;
-        return match call_back_by(core, key, text, path) {
-            Ok(Some(connection)) => Ok(Some(Rc::new(connection))),
+        return match call_back_by(core, &key, text, path) {
+            Ok(Some(connection)) => Ok((Some(Rc::new(connection)), key)),
             _ => Err(RECONNECT_FORBIDDEN),
         };
     }
     let protocol = core.protocols.of_way(&key.way);
     let is_tcp = protocol.is_some_and(|protocol| matches!(protocol.scheme(), "iiop" | "ssliop"));
     if !is_tcp || profile.version < Version::V1_2 {
-        return Ok(None);
+        return Ok((None, key));
     }
     let is_present = BINDINGS.with_borrow(|all| {
-        let present = all.connections.get(key);
+        let present = all.connections.get(&key);
         present.is_some_and(|connection| !connection.is_stale())
     });
     let claimant = target.claimant();
@@ -749,13 +747,13 @@ fn bidirectional(
         let mut by_client = key.clone();
         by_client.kind = ChannelKind::Bidirectional;
         if let Ok(Some(connection)) = call_back(core, &by_client, text, claimant) {
-            return Ok(Some(Rc::new(connection)));
+            return Ok((Some(Rc::new(connection)), key));
         }
     }
     if config.offers() && effective.is_bidirectional && core.bidirectional.pool().is_some() {
         key.kind = ChannelKind::Bidirectional;
     }
-    Ok(None)
+    Ok((None, key))
 }
 
 /// Moves the first of the things with the least rank to the front.

@@ -100,21 +100,15 @@ impl Orb {
     ///
     /// # Errors
     /// Those of [`init`](Self::init).
-    pub fn with_config(
-        #[cfg_attr(
-            not(any(feature = "access", feature = "schedule")),
-            expect(unused_mut, reason = "a profile completes it")
-        )]
-        mut config: OrbConfig,
-    ) -> Result<Self, InitError> {
+    pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
         crate::stack::announce();
         #[cfg(feature = "access")]
-        crate::access::complete(&mut config)?;
+        let config = crate::access::completed(config)?;
         #[cfg(feature = "baselines")]
         config.check()?;
         // Its links have classes of real-time I/O.
         #[cfg(feature = "schedule")]
-        let schedule = LoadedSchedule::of(&mut config)?;
+        let (schedule, config) = LoadedSchedule::of(config)?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         #[cfg(feature = "access")]
         crate::access::check(&config, &protocols)?;

@@ -57,11 +57,7 @@ impl Registry {
                 return Err(ProtocolProblem::Twice(protocol.scheme().to_owned()));
             }
         }
-        #[cfg_attr(
-            not(any(feature = "faults", feature = "trace")),
-            expect(unused_mut, reason = "only what wraps changes them")
-        )]
-        let mut this = match &config.protocols[..] {
+        let this = match &config.protocols[..] {
             [] => Self(all),
             named => {
                 let all = Self(all);
@@ -82,7 +78,7 @@ impl Registry {
             protocol.transport().check(endpoint)?;
         }
         #[cfg(any(feature = "faults", feature = "trace"))]
-        super::wrapping::wrap(&mut this.0, config)?;
+        let this = Self(super::wrapping::wrapped(this.0, config)?);
         Ok(this)
     }
 

@@ -7,17 +7,17 @@ use chronorb_transport::Transport;
 use super::{PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
-/// Wraps the transports as configured. The trace shows the octets of the transport itself, with the
-/// injected faults.
-pub(super) fn wrap(
-    protocols: &mut [PluggableProtocol],
+/// Returns the protocols with their transports wrapped as configured. The trace shows the octets of
+/// the transport itself, with the injected faults.
+pub(super) fn wrapped(
+    mut protocols: Vec<PluggableProtocol>,
     config: &OrbConfig,
-) -> Result<(), ProtocolProblem> {
+) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
     #[cfg(feature = "trace")]
-    trace(protocols, config)?;
+    trace(&mut protocols, config)?;
     #[cfg(feature = "faults")]
-    disturb(protocols, config)?;
-    Ok(())
+    disturb(&mut protocols, config)?;
+    Ok(protocols)
 }
 
 #[cfg(feature = "trace")]

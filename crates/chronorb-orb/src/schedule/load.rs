@@ -141,17 +141,17 @@ pub(crate) struct LoadedSchedule {
 }
 
 impl LoadedSchedule {
-    /// Reads the schedule that the configuration names, if it names one, and adds its operations to
-    /// the configuration.
+    /// Reads the schedule that the configuration names, if it names one. Returns the configuration
+    /// with its operations.
     ///
     /// # Errors
     /// [`StartError`], also where the configuration contradicts it.
-    pub(crate) fn of(config: &mut OrbConfig) -> Result<Option<Self>, StartError> {
+    pub(crate) fn of(mut config: OrbConfig) -> Result<(Option<Self>, OrbConfig), StartError> {
         let Some(path) = &config.schedule else {
-            return Ok(None);
+            return Ok((None, config));
         };
         let (path, lock) = read(path)?;
-        let node = node_of(config, &path, &lock)?;
+        let node = node_of(&config, &path, &lock)?;
         let table = table_of(&lock).map_err(|source| StartError::Table {
             lock: path.clone(),
             source,
@@ -164,9 +164,9 @@ impl LoadedSchedule {
             node,
             table,
         };
-        this.check(config)?;
-        this.plan_real_time_io(config)?;
-        Ok(Some(this))
+        this.check(&config)?;
+        this.plan_real_time_io(&mut config)?;
+        Ok((Some(this), config))
     }
 
     /// Adds the plan of real-time I/O to the configuration, if the node has an interface.

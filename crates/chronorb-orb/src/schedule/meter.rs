@@ -65,13 +65,16 @@ impl Meter {
     }
 
     /// Makes the meter that the configuration asks for, and sets it up as the probe of stages, so
-    /// that an ORB without one does nothing for it.
+    /// that an ORB without one does nothing for it. Returns the configuration with the probe.
     #[allow(clippy::disallowed_methods, reason = "once for each ORB")]
-    pub(crate) fn of(config: &mut OrbConfig, incidents: &Arc<Incidents>) -> Option<Arc<Self>> {
+    pub(crate) fn of(
+        mut config: OrbConfig,
+        incidents: &Arc<Incidents>,
+    ) -> (Option<Arc<Self>>, OrbConfig) {
         let table = config.schedule_table.clone();
         let has_policies = table.as_deref().is_some_and(ScheduleTable::has_overruns);
         if config.measure == 0 && config.overrun.is_none() && !has_policies {
-            return None;
+            return (None, config);
         }
         let meter = Self::new(config.measure, config.overrun, table, incidents.clone());
         let meter = Arc::new(meter);
@@ -82,7 +85,7 @@ impl Meter {
                 probe.at(stage);
             }
         }));
-        Some(meter)
+        (Some(meter), config)
     }
 
     /// Changes the share of requests that are measured: one in so many, none for 0.

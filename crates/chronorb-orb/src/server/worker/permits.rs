@@ -65,15 +65,17 @@ impl Worker {
                 return refused.map(drop);
             }
         }
-        #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
-        let (mut target, mut places) = (self.own_target(), None);
+        let (target, places) = (self.own_target(), None);
         #[cfg(feature = "baselines")]
-        if scheduler.strategy.filters() && !at.connection.many_peers {
+        let (target, places) = if scheduler.strategy.filters() && !at.connection.many_peers {
             match self.filter(at, header)? {
-                Some(filtered) => (target, places) = filtered,
+                Some(filtered) => filtered,
                 None => return Ok(()),
             }
-        }
+        } else {
+            (target, places)
+        };
+        let mut places = places;
         if let Some(order) = scheduler.order(target.lane.index()) {
             return self.schedule_in_order(at, work, header, scheduler, (target, order));
         }
