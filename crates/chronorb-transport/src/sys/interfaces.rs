@@ -2,9 +2,7 @@
 //!
 //! The crate `if-addrs` (0.15) does not replace this module. It does not tell the flag `IFF_UP`,
 //! only `IFF_RUNNING`, which an interface has after its link is established. A server that starts
-//! with the machine would publish the loopback address until then. It also looks up the name, the
-//! index (two more system calls) and the netmask of each address, which adds 2.2 KiB to the
-//! smallest server.
+//! with the machine would publish the loopback address until then.
 
 #![allow(unsafe_code, reason = "getifaddrs gives a linked list of raw pointers")]
 

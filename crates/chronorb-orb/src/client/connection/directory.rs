@@ -78,15 +78,15 @@ pub(crate) struct ClientState {
     pub(in crate::client) first_binding: OnceLock<FirstBinding>,
     pub(super) threads: ConnectionThreads,
     pub(in crate::client) health: Health,
-    /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
-    /// programs without such calls do not link its destructor.
+    /// The slots of asynchronous calls, made with the first of them. The type is erased, because it
+    /// is one of the calls, above the connections.
     pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// The part of the state that begins with the first binding of an ORB.
 pub(in crate::client) struct FirstBinding {
-    /// Drops the connections of an ORB that the calling thread has. A pointer, so that programs
-    /// without calls do not link it.
+    /// Drops the connections of an ORB that the calling thread has. A pointer, because the bindings
+    /// are above the connections.
     pub(in crate::client) forget: fn(u64),
     /// The [forks](fork::count) that had led to the process.
     pub(in crate::client) forks: u32,
