@@ -90,7 +90,8 @@ Commands:
           and lists of features of the published crates; links and excerpts of the documents, and
           the list of files with unsafe code; commits after a base: no merges, no subject that
           begins with `wip`; `arrows` and `language`
-  arrows  cycles between the modules of a crate, and rooms that name others which they must not
+  arrows  cycles between the modules of a crate and between its rooms, through re-exports, compared
+          with their recorded sizes, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
   language
           offences against the rules of language (CONTRIBUTING.md) in Rust, Markdown and subjects of
