@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::decimal::Decimal;
 use crate::model::InterfaceOrigin;
-use crate::source::Span;
+use crate::span::Span;
 
 /// A correctly parsed part of the text, in order.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Errors and warnings, and their rendering.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use crate::builtin;
 use crate::codes;
 use crate::lexer::END_OF_LITERAL;
 use crate::model::Location;
+use crate::options::Options;
 use crate::portable::Feature;
-use crate::source::{Region, SourceFile, Sources, Span};
-use crate::{Failure, Options};
+use crate::source::{Region, SourceFile, Sources};
+use crate::span::Span;
 
 /// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,6 +74,19 @@ impl Label {
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
     files: Vec<Arc<SourceFile>>,
+}
+
+/// A file with errors. Displays as the rendered diagnostics without colour.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct Failure {
+    /// The errors, at least one, with the warnings between them, in the order of files and lines.
+    pub diagnostics: Diagnostics,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostics.render(false))
+    }
 }
 
 impl Diagnostics {
@@ -537,12 +551,12 @@ impl Region {
 impl ariadne::Cache<Region> for &mut Excerpts<'_> {
     type Storage = String;
 
-    fn fetch(&mut self, id: &Region) -> Result<&Source<String>, impl std::fmt::Debug> {
+    fn fetch(&mut self, id: &Region) -> Result<&Source<String>, impl fmt::Debug> {
         let found = self.sources.get(id).map(|(_, source)| source);
         found.ok_or("a region without a text")
     }
 
-    fn display<'a>(&self, id: &'a Region) -> Option<impl std::fmt::Display + 'a> {
+    fn display<'a>(&self, id: &'a Region) -> Option<impl fmt::Display + 'a> {
         self.sources.get(id).map(|(path, _)| path.clone())
     }
 }

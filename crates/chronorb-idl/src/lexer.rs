@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::portable::QUOTE_IN_SKIPPED_TEXT;
-use crate::source::{SourceFile, Span};
+use crate::source::SourceFile;
+use crate::span::Span;
 
 /// A token. A token from a macro has the place at which the macro was used.
 #[derive(Clone, Debug)]

@@ -42,40 +42,25 @@ mod diagnostics;
 pub mod json;
 mod lexer;
 pub mod model;
+mod options;
 mod parser;
 mod portable;
 mod preprocessor;
 mod source;
+mod span;
 mod suggest;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use diagnostics::{Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostics::{Diagnostic, Diagnostics, Failure, Label, Severity};
+pub use options::Options;
 pub use source::SourceEncoding;
 
 use diagnostics::Sink;
 use model::Model;
 use preprocessor::FoundFile;
 use source::{ReadError, Sources};
-
-/// The options of the compiler.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Directories in which `#include` searches, in order.
-    pub include_dirs: Vec<PathBuf>,
-    /// Macros defined before the first line, as name and replacement.
-    pub defines: Vec<(String, String)>,
-    /// Whether IDL that the standard forbids, and that has a meaning nevertheless, is an error
-    /// instead of a warning: the codes in [`codes::LENIENT`].
-    pub strict: bool,
-    /// Whether IDL that other compilers refuse gets a warning, also IDL of later versions of the
-    /// standard: the codes from [`codes::IDL4_TYPE`] to [`codes::ENCODING`].
-    pub portable: bool,
-    /// The encoding of all files.
-    pub encoding: SourceEncoding,
-}
 
 /// The result of a correct file: its model, and warnings.
 #[derive(Clone, Debug)]
@@ -84,19 +69,6 @@ pub struct Compilation {
     pub model: Model,
     /// Warnings; empty for most files.
     pub warnings: Diagnostics,
-}
-
-/// A file with errors. Displays as the rendered diagnostics without colour.
-#[derive(Clone, Debug, thiserror::Error)]
-pub struct Failure {
-    /// The errors, at least one, with the warnings between them, in the order of files and lines.
-    pub diagnostics: Diagnostics,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.diagnostics.render(false))
-    }
 }
 
 /// An IDL file after the preprocessor: macros, conditions and includes are resolved.

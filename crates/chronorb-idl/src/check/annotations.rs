@@ -361,7 +361,7 @@ impl Checker<'_> {
 
     fn bad_param(
         &mut self,
-        at: crate::source::Span,
+        at: crate::span::Span,
         written: &ast::AnnotationUse,
         name: Option<&ast::Ident>,
         known: &[AnnotationParamSpec<'_>],

@@ -9,7 +9,7 @@ use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, InterfaceOrigin, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The number of bases, inherited ones included.
 const MAX_BASES: usize = 250;

@@ -12,7 +12,7 @@ use crate::ast::{BitFieldDef, BitmaskDef, BitsetDef, Ident};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{BitField, BitFlag, ConstValue, DefId, DefKind, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The bits of the largest bit mask and bit set.
 const MAX_BITS: u8 = 64;

@@ -14,7 +14,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Interface, InterfaceOrigin, ParamMode, Type, ValueType};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The state for components, ports, homes and events.
 #[derive(Default)]

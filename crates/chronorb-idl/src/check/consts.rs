@@ -11,7 +11,7 @@ use crate::codes;
 use crate::decimal::Decimal;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefId, DefKind, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The bytes of all string constants together.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;

@@ -10,7 +10,7 @@ use crate::ast::{self, EnumDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{Annotation, ConstValue, DefId, DefKind, Enumerator};
-use crate::source::Span;
+use crate::span::Span;
 
 impl Checker<'_> {
     pub(super) fn enumeration(&mut self, scope: ScopeId, written: &EnumDef) -> DefId {

@@ -8,7 +8,7 @@ use crate::codes;
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The type of a constant whose type is `fixed` alone: its digits and scale are those of the value.
 pub(super) const ANY_FIXED: Type = Type::Fixed {

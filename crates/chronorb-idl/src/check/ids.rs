@@ -9,7 +9,7 @@ use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The greatest length in bytes of a repository identifier and of a prefix.
 const MAX_ID: usize = 1000;

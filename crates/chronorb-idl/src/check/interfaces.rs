@@ -15,7 +15,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{
     Attribute, DefId, DefKind, Interface, InterfaceOrigin, Operation, Param, ParamMode,
 };
-use crate::source::Span;
+use crate::span::Span;
 
 impl Checker<'_> {
     /// `interface X;`

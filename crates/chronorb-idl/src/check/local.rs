@@ -5,7 +5,7 @@ use super::scope::ScopeId;
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 impl Checker<'_> {
     /// Records whether a definition is local. Everything that it uses was recorded before.

@@ -31,7 +31,8 @@ use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{ConstValue, DefId, DefKind, Definition, Model, Type};
-use crate::source::{Sources, Span};
+use crate::source::Sources;
+use crate::span::Span;
 
 use annotations::Target;
 use components::Components;

@@ -12,7 +12,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, InterfaceOrigin, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The maximum nesting of port types.
 const MAX_DEPTH: usize = 32;

@@ -8,7 +8,7 @@ use crate::ast;
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{Annotation, ConstValue};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The value of an annotation, and its place.
 type ValueAndSpan<'a> = Option<(&'a ConstValue, Span)>;

@@ -9,7 +9,7 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, InterfaceOrigin};
 use crate::portable::HIDDEN_NAME;
-use crate::source::Span;
+use crate::span::Span;
 use crate::suggest;
 
 /// The number of a scope.

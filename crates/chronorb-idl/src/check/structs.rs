@@ -9,7 +9,7 @@ use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Member, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// A struct or union whose members are being read.
 pub(super) struct OpenAggregate {

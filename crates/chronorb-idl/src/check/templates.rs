@@ -14,7 +14,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefId, DefKind, Type};
-use crate::source::Span;
+use crate::span::Span;
 
 /// The number of definitions in all instances.
 const MAX_ITEMS: usize = 100_000;

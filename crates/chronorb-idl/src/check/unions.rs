@@ -10,7 +10,7 @@ use crate::ast::{CaseLabel, Expr, ExprKind, TypeKind, TypeSpec, UnionDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{Case, ConstValue, DefId, DefKind, Type, Union};
-use crate::source::Span;
+use crate::span::Span;
 
 impl Checker<'_> {
     pub(super) fn union(&mut self, scope: ScopeId, definition: &UnionDef) -> DefId {

@@ -12,7 +12,7 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Factory, Interface, StateMember, Type, ValueType};
 use crate::portable::SUPPORTED_TWICE;
-use crate::source::Span;
+use crate::span::Span;
 
 impl Checker<'_> {
     /// `valuetype X;`

@@ -6,7 +6,7 @@ use crate::ast::{
     ScopedName,
 };
 use crate::lexer::TokenKind;
-use crate::source::Span;
+use crate::span::Span;
 
 impl Parser<'_> {
     /// Parses the documentation comment and the annotations before a definition.

@@ -3,7 +3,7 @@
 use super::{MAX_DEPTH, Parser};
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::lexer::TokenKind;
-use crate::source::Span;
+use crate::span::Span;
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Option<Expr> {

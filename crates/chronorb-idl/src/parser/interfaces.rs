@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{InterfaceOrigin, ParamMode};
-use crate::source::Span;
+use crate::span::Span;
 
 impl Parser<'_> {
     /// `[local | abstract] interface Name …`

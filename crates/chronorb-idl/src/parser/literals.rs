@@ -10,7 +10,7 @@ use crate::codes;
 use crate::decimal::Decimal;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
-use crate::source::Span;
+use crate::span::Span;
 
 /// The longest string constant in bytes.
 const MAX_STRING: usize = 1024 * 1024;

@@ -23,7 +23,7 @@ use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Token, TokenKind};
 use crate::preprocessor::Stream;
-use crate::source::Span;
+use crate::span::Span;
 use crate::suggest::{closest, foreign};
 
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};

@@ -60,7 +60,7 @@ impl Parser<'_> {
     }
 
     /// `: [truncatable] Base, Base`
-    fn value_bases(&mut self) -> Option<(Option<crate::source::Span>, Vec<ScopedName>)> {
+    fn value_bases(&mut self) -> Option<(Option<crate::span::Span>, Vec<ScopedName>)> {
         if !self.eat(':') {
             return Some((None, Vec::new()));
         }
@@ -140,11 +140,7 @@ impl Parser<'_> {
     }
 
     /// `Name(in T a, …) raises (…)`, behind `factory` or `finder`.
-    pub(super) fn factory(
-        &mut self,
-        meta: Meta,
-        keyword: crate::source::Span,
-    ) -> Option<FactoryDef> {
+    pub(super) fn factory(&mut self, meta: Meta, keyword: crate::span::Span) -> Option<FactoryDef> {
         let name = self.name("the name of the initialiser")?;
         let params = self.params()?;
         for param in &params {

@@ -19,7 +19,8 @@ use crate::diagnostics::Sink;
 use crate::lexer::TokenKind;
 use crate::model::Type;
 use crate::preprocessor::Stream;
-use crate::source::{Sources, Span};
+use crate::source::Sources;
+use crate::span::Span;
 
 pub(crate) use features::*;
 

@@ -13,7 +13,7 @@ use crate::portable::{
     CHARACTER_IN_CONDITION, CONDITION, DIRECTIVE, DIRECTIVE_IDENT, INCLUDE_BY_MACRO,
     LINE_DIRECTIVE, MACRO, VARIADIC_MACRO,
 };
-use crate::source::Span;
+use crate::span::Span;
 
 impl Preprocessor<'_> {
     /// Executes the directive behind a `#`.

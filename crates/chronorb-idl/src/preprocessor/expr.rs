@@ -2,7 +2,7 @@
 
 use crate::lexer::{Token, TokenKind};
 use crate::parser::decoded;
-use crate::source::Span;
+use crate::span::Span;
 
 /// The error of an expression without a value.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::Preprocessor;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::source::Span;
+use crate::span::Span;
 
 /// A macro.
 #[derive(Debug)]

@@ -12,13 +12,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::Options;
 use crate::ast::Event;
 use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Lexer, Token, TokenKind};
-use crate::source::{Sources, Span};
+use crate::options::Options;
+use crate::source::Sources;
+use crate::span::Span;
 
 use macros::{Expansion, Macro};
 

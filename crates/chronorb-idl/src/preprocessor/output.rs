@@ -6,7 +6,8 @@ use super::Stream;
 use super::macros::spelling;
 use crate::ast::{Event, ScopedName};
 use crate::lexer::{Token, TokenKind};
-use crate::source::{Sources, Span};
+use crate::source::Sources;
+use crate::span::Span;
 
 /// Returns a text with the same meaning as the stream, without macros, conditions and includes.
 ///
