@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
 use crate::{
-    arrows, documents, history, instructions, language, lints, packages, requirements, size,
-    targets,
+    arrows, documents, history, instructions, language, lints, packages, request_path,
+    requirements, size, targets,
 };
 
 /// Formatting and tidiness, which need no compilation.
@@ -59,6 +59,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     complaints.extend(packages::complaints()?);
     complaints.extend(documents::complaints(&files.lines().collect::<Vec<_>>())?);
     complaints.extend(requirements::complaints()?);
+    complaints.extend(request_path::complaints(&files.lines().collect::<Vec<_>>()));
     complaints.extend(arrows::complaints()?);
     complaints.extend(language::complaints()?);
     complaints.extend(history::complaints()?);

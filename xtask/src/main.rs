@@ -20,6 +20,7 @@ mod nightly;
 mod packages;
 mod pairs;
 mod peers;
+mod request_path;
 mod requirements;
 mod run;
 mod size;

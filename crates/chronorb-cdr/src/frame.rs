@@ -1,5 +1,7 @@
 //! Frames: the buffers that messages are received into and written into.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::fmt;
 use std::hint;
 

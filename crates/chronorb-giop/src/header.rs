@@ -1,5 +1,7 @@
 //! The headers of messages, and their types and versions.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::fmt;
 
 use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, WideForm};

@@ -1,5 +1,7 @@
 //! The target of a request: an object key, a profile or a whole reference.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder};
 
 use crate::profile::object_key;

@@ -1,5 +1,7 @@
 //! Object references.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::mem::size_of;
@@ -151,6 +153,7 @@ impl Object {
         Some(forwarded.by_path_of(inner))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "once for each reference")]
     fn new(
         core: Arc<Core>,
         (ior, source): (Ior, Source),
@@ -396,6 +399,7 @@ impl Object {
     /// The other objects that the reference names: those of profiles that are not
     /// [like](Profile::is_like) the one that calls use. They have the same policies.
     #[cold]
+    #[expect(clippy::disallowed_macros, reason = "once for each binding")]
     pub(crate) fn replicas(&self) -> Vec<Self> {
         let inner = &*self.inner;
         let profiles = inner.ior.profiles.iter().take(MAX_WAYS);
@@ -592,6 +596,7 @@ impl Object {
     }
 
     #[inline]
+    #[expect(clippy::disallowed_methods, reason = "once for each reference")]
     pub(crate) fn profile(&self) -> Option<&Profile> {
         let inner = &*self.inner;
         let read = || Profile::of(&inner.ior, inner.source, &inner.core).map(Box::new);

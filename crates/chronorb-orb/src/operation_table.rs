@@ -3,6 +3,8 @@
 //! Skeletons use [`OperationTable`]. The others are the alternatives with which the literature
 //! compares it; all of them give the same answers.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::collections::HashMap;
 
 /// A perfect hash over the operations of one interface, inherited ones included.

@@ -1,8 +1,8 @@
 //! Real-time Linux for chronorb: threads, priorities, priority-inheritance mutex, clocks.
 //!
-//! The crate is the one place of the workspace that calls the kernel about scheduling, memory
-//! locking, futexes, signals and event descriptors. It knows nothing of CORBA. It reports exactly
-//! what the system grants and refuses; its users decide how to continue without a right.
+//! The ORB calls the kernel about scheduling, memory locking and signals in this crate only. It
+//! knows nothing of CORBA. It reports exactly what the system grants and refuses; its users decide
+//! how to continue without a right.
 //!
 //! | need | item |
 //! |---|---|

@@ -7,11 +7,6 @@ mod collocated;
 mod connection;
 mod explicit;
 mod invocation;
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each outbox"
-)]
 mod oneway_path;
 mod request;
 mod route;

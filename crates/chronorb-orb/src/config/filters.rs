@@ -80,7 +80,6 @@ pub struct RequestFilters(Vec<Arc<dyn RequestFilter>>);
 
 impl RequestFilters {
     /// Adds one that is asked after those before it.
-    #[allow(clippy::disallowed_methods, reason = "before there is an ORB")]
     pub fn add(&mut self, filter: impl RequestFilter + 'static) {
         self.0.push(Arc::new(filter));
     }

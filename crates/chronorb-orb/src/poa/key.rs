@@ -22,6 +22,8 @@
 //! of the form of keys and not used for look-ups: a peer could choose names with equal hashes, so
 //! tables have a random key ([`crate::demux`]).
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use chronorb_rt::Key;
 
 use super::code::KeyCodes;
@@ -142,6 +144,7 @@ impl<'k> ObjectKey<'k> {
     }
 
     /// Writes the key. A path has [`MAX_PATH`] octets at most.
+    #[expect(clippy::disallowed_methods, reason = "once for each reference")]
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(40 + self.id.len());
         let begin = |octets: &mut Vec<u8>, [c, r, version, kind]: [u8; 4]| match self.priority {
@@ -193,6 +196,11 @@ impl<'k> ObjectKey<'k> {
 ///
 /// A transient POA with active demultiplexing is known by its slot only, and an object to which it
 /// gave an id by the slot that the id is.
+#[expect(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "for people"
+)]
 pub fn describe_object_key(octets: &[u8]) -> Option<String> {
     let key = ObjectKey::parse(octets)?;
     let slot = |key: Key| format!("{}.{}", key.index, key.generation);
@@ -306,6 +314,7 @@ const MAGIC: usize = 4;
 const CODE: usize = 8;
 
 #[cfg(all(test, feature = "access"))]
+#[allow(clippy::disallowed_macros, reason = "tests may allocate")]
 mod tests {
     use super::*;
     use crate::poa::ObjectKeySecret;

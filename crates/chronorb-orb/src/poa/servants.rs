@@ -1,5 +1,7 @@
 //! The sources of a request's servant, and the application's interface to them.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -32,6 +34,7 @@ pub trait IntoServant {
 }
 
 impl<S: Skeleton> IntoServant for S {
+    #[expect(clippy::disallowed_methods, reason = "once for each servant")]
     fn into_servant(self) -> Servant {
         Arc::new(self)
     }
@@ -228,6 +231,7 @@ impl Poa {
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
     /// (OMG minor 4) where it does not retain servants, and so needs a locator; `BAD_INV_ORDER`
     /// (OMG minor 6) where there is one already.
+    #[expect(clippy::disallowed_methods, reason = "once for each POA")]
     pub fn set_servant_activator(
         &self,
         activator: impl ServantActivator,
@@ -241,6 +245,7 @@ impl Poa {
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
     /// (OMG minor 4) where it retains servants, and so needs an activator; `BAD_INV_ORDER` (OMG
     /// minor 6) where there is one already.
+    #[expect(clippy::disallowed_methods, reason = "once for each POA")]
     pub fn set_servant_locator(
         &self,
         locator: impl ServantLocator,

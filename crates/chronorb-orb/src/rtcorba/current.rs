@@ -1,5 +1,7 @@
 //! The priority of the calling thread.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;

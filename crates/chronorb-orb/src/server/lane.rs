@@ -1,6 +1,8 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other lane.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 mod room;
 pub(super) mod setup;
 
@@ -130,6 +132,7 @@ pub(super) enum Work {
 
 impl ServerLane {
     /// Returns a lane without threads yet. It also reads requests for the `served_lanes`.
+    #[expect(clippy::disallowed_methods, reason = "once for each lane")]
     pub(super) fn open(
         core: &Core,
         setup: LaneSetup,
@@ -819,6 +822,7 @@ fn is_at(acceptor: &dyn Acceptor, group: &Address) -> bool {
 
 /// Whether messages to a group arrive by the connection.
 #[cfg(feature = "miop")]
+#[expect(clippy::disallowed_methods, reason = "once for each connection")]
 fn is_bound_to(connection: &dyn Connection, group: &Address) -> bool {
     let local = rustix::net::getsockname(connection).ok();
     let local = local.and_then(|local| std::net::SocketAddr::try_from(local).ok());

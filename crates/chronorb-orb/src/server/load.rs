@@ -125,7 +125,6 @@ pub(super) struct Account {
 }
 
 impl Account {
-    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
     pub(super) fn open(load: Arc<Load>) -> Arc<Self> {
         Arc::new(Self {
             load,

@@ -4,11 +4,6 @@
 mod affinity;
 mod at;
 #[cfg(feature = "bidir")]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod callbacks;
 mod connection;
 mod datagram_peers;
@@ -22,18 +17,8 @@ mod growth;
 mod input;
 mod lane;
 #[cfg(feature = "bidir")]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod lane_link;
 #[cfg(feature = "bidir")]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod listen_points;
 mod listening;
 mod load;

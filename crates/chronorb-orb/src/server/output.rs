@@ -1,6 +1,8 @@
 //! The output of a connection: replies that its peer has not taken yet, and messages that threads
 //! leave to the thread that is sending.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,7 @@
 //! Exclusive ownership without waiting: a thread that finds the value taken leaves a claim, and the
 //! owner works on its behalf. No wake-up is lost.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![allow(unsafe_code)]
 
 use core::fmt;

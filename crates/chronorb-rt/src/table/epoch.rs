@@ -16,6 +16,8 @@
 //!   before (c).
 //! * (3) sees (b), and an epoch up to the stamp. The memory is kept.
 //! * (3) sees that the reader has left. Then all that it did happens before the memory is freed.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
@@ -205,6 +207,7 @@ impl Registry {
 
 impl Record {
     /// Returns a record for the calling thread: a returned one, or a new one.
+    #[expect(clippy::disallowed_methods, reason = "once for each thread")]
     fn take(abandoned: bool) -> &'static Self {
         let mut shared = DOMAIN.shared.lock();
         let unowned = |record: &&&Self| record.entered.load(Ordering::Acquire) == UNOWNED;

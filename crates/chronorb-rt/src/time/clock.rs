@@ -1,5 +1,7 @@
 //! The monotonic clock, absolute sleeps and deadlines.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use core::ops::{Add, Sub};
 use core::time::Duration;
 

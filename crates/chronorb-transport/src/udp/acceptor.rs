@@ -152,7 +152,6 @@ impl UdpAcceptor {
     }
 
     /// Makes a connection of a socket, for the peer that has sent this message.
-    #[allow(clippy::disallowed_methods, reason = "the caller has the deadline")]
     fn welcome(
         &self,
         socket: OwnedFd,

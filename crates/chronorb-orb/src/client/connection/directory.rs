@@ -410,7 +410,6 @@ impl ClientState {
         }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "once for each ORB")]
     fn connections(&self) -> &Connections {
         let made = self
             .connections

@@ -4,32 +4,12 @@
 mod active;
 mod batch;
 #[cfg(feature = "bidir")]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod bidirectional;
 mod channel;
 mod completions;
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod directory;
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each batch of oneways"
-)]
 mod flusher;
 mod health;
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each heartbeat"
-)]
 mod heartbeat;
 mod key;
 mod link;
@@ -38,17 +18,7 @@ mod sending;
 mod shared;
 mod shared_wait;
 #[cfg(test)]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "tests may allocate"
-)]
 pub(super) mod tests;
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "once for each connection"
-)]
 mod threads;
 
 pub(super) use channel::{ClientConnection, SharedOwner};

@@ -1,5 +1,7 @@
 //! The chunks of slots, which double in size, and their bookkeeping.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use crate::sync::primitives::atomic::AtomicU32;
 
 /// The state protected by the lock among writers, besides that of chunks and free slots. Sets of

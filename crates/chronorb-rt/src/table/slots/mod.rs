@@ -1,4 +1,6 @@
 //! A table of generation-checked slots, the base of active demultiplexing.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![allow(unsafe_code)]
 
 use core::mem::ManuallyDrop;
@@ -641,4 +643,5 @@ impl<T> Drop for Vacancy<'_, T> {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::disallowed_methods, reason = "tests may allocate")]
 mod tests;

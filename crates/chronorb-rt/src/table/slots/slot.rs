@@ -1,4 +1,6 @@
 //! One slot, and the states that it goes through.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
