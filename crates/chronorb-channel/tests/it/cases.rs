@@ -212,7 +212,7 @@ fn a_filter_with_state_is_not_delivered_directly() {
         );
     }
     let refused = channel
-        .subscribe(Filter::Any(vec![]))
+        .subscribe(!Filter::each(milliseconds(1)))
         .call(Notes::default());
     assert!(matches!(refused, Err(SubscribeError::Filter(_))));
     let refused = channel
