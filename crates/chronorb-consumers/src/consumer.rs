@@ -119,6 +119,7 @@ pub struct RemoteConsumer<F: Face> {
     others: PiMutex<Vec<Arc<Link<F::Body>>>>,
     /// The octets in the outbox that are charged.
     in_outbox: PiMutex<usize>,
+    /// Whether it may be an object of a channel, so that its events go on with their trails.
     is_channel: AtomicBool,
     /// Whether it has answered, and got what was held.
     has_answered: AtomicBool,
@@ -228,8 +229,8 @@ impl<F: Face> RemoteConsumer<F> {
             None => Link::held(Trail::default()),
         };
         let own_is_held = own.is_held();
-        // Without a question it may be an object of a channel.
-        let is_channel = !own_is_held && !is_local;
+        // Before it has answered it may be an object of a channel, whose events keep their trails.
+        let is_channel = !is_local;
         Ok(Arc::new(Self {
             site,
             settings,
@@ -367,7 +368,9 @@ impl<F: Face> RemoteConsumer<F> {
         }
         match self.ask() {
             Ok(is_channel) => {
-                self.is_channel.store(is_channel, Ordering::Release);
+                // Events that are held with a trail are followed by those with the same one.
+                let keeps_trails = is_channel || !self.others.lock().is_empty();
+                self.is_channel.store(keeps_trails, Ordering::Release);
                 self.answered();
             }
             Err(cause) => return self.failed(cause),
