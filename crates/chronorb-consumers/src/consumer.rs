@@ -113,9 +113,10 @@ pub struct RemoteConsumer<F: Face> {
     check: Object,
     /// Whether it is an object of this process, and none of a channel.
     is_local: bool,
-    /// The way of events that passed no other channel, and of all others to what is no channel.
+    /// The way of events that passed no other channel, and of all events to a consumer that keeps
+    /// no trails.
     own: Link<F::Body>,
-    /// The ways of events that passed other channels, if the consumer is one.
+    /// The ways of events that passed other channels, if the consumer keeps trails.
     others: PiMutex<Vec<Arc<Link<F::Body>>>>,
     /// The octets in the outbox that are charged.
     in_outbox: PiMutex<usize>,

@@ -36,11 +36,11 @@ pub struct Bounds {
 
 /// The greatest length of a message in fragments that is skipped or joined rather than refused, as
 /// a multiple of [`Bounds::message`]. All octets of its parts count, the headers of fragments too.
-/// Whole messages are skipped up to the greater of this and [`MOST_SKIPPED`].
+/// The limit of a whole message is the greater one of this limit and [`MOST_SKIPPED`].
 pub const SKIPPED_TIMES: usize = 8;
 
 /// The length up to which a whole message is skipped whatever the bound is: 256 MiB. A greater
-/// length rather stands in octets that are no message.
+/// length indicates octets that are not a message.
 pub const MOST_SKIPPED: usize = 256 << 20;
 
 /// Number of octets that are kept of a message that is skipped: room for the header of its request.

@@ -21,8 +21,8 @@ const DISJUNCTION: i32 = 9;
 
 /// The half of a gateway that brings events from a supplying channel to a consuming one.
 ///
-/// It observes the consuming channel. With each update it subscribes anew at the supplying channel,
-/// by the structure that it was told, and publishes the same at the consuming channel.
+/// Observes the consuming channel. Each update replaces the subscription at the supplying channel
+/// by the reported structure, which is also published at the consuming channel.
 struct Gateway {
     supplying: EventChannel,
     consuming: EventChannel,
