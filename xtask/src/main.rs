@@ -244,18 +244,19 @@ fn build_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
 fn run_tests(ledger: &mut Ledger, build: &TestBuild) -> Result<(), Failure> {
     ledger.step("models of lock-free parts", models)?;
     ledger.step("generated services", lints::services)?;
+    ledger.step("builds with few features", bare)?;
     let all = [WORKSPACE, &["--no-fail-fast"]].concat();
     let mut tests = build.command(&all);
     tests.envs(fuzz::replay_environment()?);
+    tests.env("CHRONORB_MINIMAL_SERVER", size::minimal_server());
     ledger.tests(tests)?;
-    ledger.step("builds with few features", bare)?;
     ledger.step("example outside the workspace", check_outside)
 }
 
 const WORKSPACE: &[&str] = &["test", "--workspace", "--exclude=chronorb-services-tests"];
 
-/// Tests that features which are left out are refused, and the server without features. In the
-/// workspace both would have all features.
+/// Tests that features which are left out are refused, and builds the server without features for
+/// the tests of the workspace. In the workspace both would have all features.
 fn bare() -> Result<(), Failure> {
     let refusals = [
         "test",
@@ -263,12 +264,15 @@ fn bare() -> Result<(), Failure> {
         "--no-default-features",
         "--lib",
         "config::",
+        // No test that runs here computes.
+        "--config=profile.dev.package.chronorb-sched.opt-level=0",
+        "--config=profile.dev.package.chronorb-schedule.opt-level=0",
     ];
     run::cargo(&refusals, &[])?;
     // Schedules can ask for a feature themselves.
     let schedule = [&refusals[..], &["--features", "schedule"]].concat();
     run::cargo(&schedule, &[])?;
-    size::test_minimal_server()
+    size::build_minimal_server()
 }
 
 /// Checks the example that is no member of the workspace, as applications are not. Its tests, for

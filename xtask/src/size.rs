@@ -132,31 +132,37 @@ fn print_row(name: &str, server: u64, nothing: u64) {
     println!("{name:<44}{server:>10}{nothing:>10}{more:>10}");
 }
 
+/// Builds the server whose size is measured.
+pub(crate) fn build_minimal_server() -> Result<(), Failure> {
+    build(None).map(drop)
+}
+
+/// Returns the path of the server whose size is measured, which need not be built yet.
+pub(crate) fn minimal_server() -> PathBuf {
+    programs().join("minimal-server")
+}
+
 /// Builds the server, with a feature of chronorb if one is named, and the program that does
 /// nothing, with the names of their functions. Returns where they are.
 ///
 /// They have a folder of their own, so that the ordinary build stays warm.
 fn build(feature: Option<&str>) -> Result<PathBuf, Failure> {
-    let option = feature.map(|feature| format!("--features=chronorb/{feature}"));
-    cargo(&["build", "--quiet", "--bins"], option.as_deref())?;
-    Ok(target().join("min"))
-}
-
-/// Tests the server whose size is measured.
-pub(crate) fn test_minimal_server() -> Result<(), Failure> {
-    cargo(&["test"], None)
-}
-
-fn cargo(job: &[&str], option: Option<&str>) -> Result<(), Failure> {
     let environment = [
         ("CARGO_TARGET_DIR", target().display().to_string()),
         ("CARGO_PROFILE_MIN_STRIP", "none".to_owned()),
         // Such names say for which types a generic function was made.
         ("RUSTFLAGS", "-Csymbol-mangling-version=v0".to_owned()),
     ];
-    let mut args = [job, &["--profile=min", "--package=minimal-example"]].concat();
-    args.extend(option);
-    run::cargo(&args, &environment)
+    let package = ["--profile=min", "--package=minimal-example"];
+    let args = [&["build", "--quiet", "--bins"], &package[..]].concat();
+    let option = feature.map(|feature| format!("--features=chronorb/{feature}"));
+    let args: Vec<_> = args.into_iter().chain(option.as_deref()).collect();
+    run::cargo(&args, &environment)?;
+    Ok(programs())
+}
+
+fn programs() -> PathBuf {
+    target().join("min")
 }
 
 fn target() -> PathBuf {
