@@ -14,14 +14,11 @@ use chronorb_giop::{
 
 use chronorb_transport::Connection;
 
-use crate::core::Core;
-use crate::gather::{self, GatherError};
-use crate::orb::Orb;
+use crate::gather::{self, GatherError, LostConnection};
+use crate::object_id::ObjectId;
 use crate::peer::Peer;
-use crate::poa::{ObjectId, Poa};
 use crate::quota::Origin;
 use crate::rtcorba::Priority;
-use crate::server::ReplySink;
 
 /// An operation as clients call it.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +103,8 @@ pub type Servant = Arc<dyn Skeleton>;
 
 /// The parts of a request that are known before its servant is found.
 pub(crate) struct IncomingRequest<'a> {
-    pub(crate) core: &'a Arc<Core>,
+    /// The ORB, which servants ask the call for: an `Arc<Core>`.
+    pub(crate) orb: &'a dyn Any,
     /// The memory for the values of the call.
     pub(crate) arena: &'a Arena,
     pub(crate) operation: &'a [u8],
@@ -122,7 +120,8 @@ pub(crate) struct IncomingRequest<'a> {
 /// made in the thread's arena, which is kept until the reply is sent.
 pub struct Call<'a> {
     pub(crate) incoming: &'a IncomingRequest<'a>,
-    pub(crate) poa: &'a Poa,
+    /// The POA, which servants ask the call for: a `Poa`.
+    pub(crate) poa: &'a dyn Any,
     pub(crate) object_id: &'a ObjectId,
     pub(crate) priority: Option<Priority>,
 }
@@ -165,16 +164,6 @@ impl<'a> Call<'a> {
     /// The arena of the call's values.
     pub fn arena(&self) -> &'a Arena {
         self.incoming.arena
-    }
-
-    /// The ORB.
-    pub fn orb(&self) -> Orb {
-        Orb::from_core(self.incoming.core.clone())
-    }
-
-    /// The POA in which the target object was activated (`PortableServer::Current`).
-    pub fn poa(&self) -> &'a Poa {
-        self.poa
     }
 
     /// The identifier of the target object (`PortableServer::Current`).
@@ -238,6 +227,20 @@ impl fmt::Debug for Call<'_> {
     }
 }
 
+/// The destination of one reply, which can be sent from the memory that holds its octets.
+pub(crate) trait ReplySink: fmt::Debug {
+    /// Sends a message. A connection to which it cannot be sent ends.
+    fn send_whole(&self, message: &[u8]);
+
+    /// Sends the pieces of a message as `message` produces them; `None` where another thread is
+    /// sending, and nothing was done. A message that is not sent whole ends the connection.
+    fn send(&self, message: PiecesOf<'_>) -> Option<Result<(), GatherError<LostConnection>>>;
+}
+
+/// Produces the pieces of a message, and sends each.
+pub(crate) type PiecesOf<'m> =
+    &'m mut dyn FnMut(gather::Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>;
+
 /// A writer for the reply to one request. A reply that is begun later replaces the one before.
 #[derive(Debug)]
 pub struct ReplyWriter<'f> {
@@ -249,7 +252,7 @@ pub struct ReplyWriter<'f> {
     header_end: usize,
     body_start: usize,
     /// The connection for large results that are sent without a copy.
-    sink: Option<ReplySink<'f>>,
+    sink: Option<&'f dyn ReplySink>,
     sent: bool,
 }
 
@@ -275,7 +278,7 @@ impl<'f> ReplyWriter<'f> {
     }
 
     /// Permits large results to be sent directly from the memory that holds them.
-    pub(crate) fn set_sink(&mut self, sink: ReplySink<'f>) {
+    pub(crate) fn set_sink(&mut self, sink: &'f dyn ReplySink) {
         self.sink = Some(sink);
     }
 
@@ -321,10 +324,9 @@ impl<'f> ReplyWriter<'f> {
         if total > encoder.frame().limit() {
             return Err(reply_error(CdrError::FrameFull));
         }
-        let sent = self
-            .sink
-            .take()
-            .and_then(|sink| sink.send(|send| gather::send(encoder, start, total, write, send).1));
+        let sent = self.sink.take().and_then(|sink| {
+            sink.send(&mut |send| gather::send(encoder, start, total, write, send).1)
+        });
         let Some(sent) = sent else {
             encoder.truncate(start);
             return write(encoder).map_err(reply_error);

@@ -16,6 +16,10 @@ pub(crate) type Write<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>
 /// A function that sends two pieces of a message, one after the other.
 pub(crate) type Send<'s, E> = &'s mut dyn FnMut(&[u8], &[u8]) -> Result<(), E>;
 
+/// An error: the connection cannot be used any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct LostConnection;
+
 /// The reason why a message was not sent whole.
 pub(crate) enum GatherError<E> {
     /// Sending failed.

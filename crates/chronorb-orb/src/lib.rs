@@ -35,6 +35,7 @@ pub mod log;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
+mod object_id;
 mod observe;
 mod operation_table;
 mod orb;

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder};
@@ -30,6 +31,7 @@ use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
 /// A request, independent of its origin.
 pub(crate) struct Upcall<'u> {
+    pub(crate) core: &'u Arc<Core>,
     pub(crate) incoming: IncomingRequest<'u>,
     /// The object key.
     pub(crate) key: &'u [u8],
@@ -80,8 +82,8 @@ pub(crate) trait Body {
     /// The result of the work.
     type Output;
 
-    /// Does the work, once. Everything that it borrows lives longer than the call.
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    /// Does the work for a request to this POA, once. Everything that it borrows lives longer than the call.
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, poa: &Poa, call: &Call<'c>) -> Self::Output
     where
         Self: 'c;
 }
@@ -115,7 +117,7 @@ impl Upcall<'_> {
             return Err(self.unregistered());
         };
         let mut reading = epoch::enter();
-        let core = self.incoming.core;
+        let core = self.core;
         let poa = match core.poas.find_within(&reading, core.incarnation, &key) {
             Some(poa) if poa.is_open() => poa,
             Some(poa) if poa.is_guarded() => {
@@ -170,12 +172,12 @@ impl Upcall<'_> {
         let running = found.begin(core, &poa);
         let call = Call {
             incoming: &self.incoming,
-            poa: &poa,
+            poa: &*poa,
             object_id: found.id(),
             priority: priority.or(self.thread.own.priority),
         };
         // A panic of the servant fails one request, and not the thread.
-        let run = || body.run(found.servant(), &call);
+        let run = || body.run(found.servant(), &poa, &call);
         let served = catch_unwind(AssertUnwindSafe(run));
         // In the order in which they would be dropped. The calls are inlined, unlike the drops,
         // which each error needs too.
@@ -203,7 +205,7 @@ impl Upcall<'_> {
         let operation = self.incoming.operation.escape_ascii();
         let operation = format_args!("operation {operation}");
         let detail = format_args!("{said:?}; {TOLD_ONCE}");
-        let incidents = &self.incoming.core.incidents;
+        let incidents = &self.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
         UpcallError::Exception(SERVANT_PANICKED)
     }
@@ -245,13 +247,12 @@ impl Upcall<'_> {
     /// `NO_PERMISSION` where such requests are refused.
     #[cold]
     fn exceed(&self, propagated: Priority) -> Result<(), SystemException> {
-        let (incident, result) = match self.incoming.core.config.priority_excess {
+        let (incident, result) = match self.core.config.priority_excess {
             PriorityExcess::Clamp => (Incident::PriorityClamped, Ok(())),
             PriorityExcess::Refuse => (Incident::PriorityRefused, Err(ABOVE_CEILING)),
         };
         let number = propagated.value().into();
-        self.incoming
-            .core
+        self.core
             .incidents
             .note(incident, &PeerName(self.incoming.peer), number);
         result
@@ -263,11 +264,11 @@ impl Upcall<'_> {
     fn wait_for_poa(&self) -> Result<PoaRef<'_>, UpcallError> {
         // A key that is passed by reference stays in memory.
         let key = &ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
-        let poas = &self.incoming.core.poas;
+        let poas = &self.core.poas;
         loop {
-            let poa = match poas.find(self.incoming.core.incarnation, key) {
+            let poa = match poas.find(self.core.incarnation, key) {
                 Some(poa) => poa,
-                None => poas.obtain(self.incoming.core.incarnation, key)?,
+                None => poas.obtain(self.core.incarnation, key)?,
             };
             if poa.is_open() {
                 return Ok(poa);
@@ -302,7 +303,7 @@ impl Upcall<'_> {
     #[cold]
     #[inline(never)]
     fn unregistered(&self) -> UpcallError {
-        let core = self.incoming.core;
+        let core = self.core;
         match core.poas.present_root() {
             Some(root)
                 if self.thread.parks != Parks::No
@@ -328,8 +329,7 @@ impl Upcall<'_> {
     #[cold]
     fn forged(&self) -> UpcallError {
         let incident = Incident::ForgedObjectKey;
-        self.incoming
-            .core
+        self.core
             .incidents
             .note(incident, &PeerName(self.incoming.peer), 0);
         NO_SUCH_ADAPTER.into()
@@ -345,14 +345,14 @@ impl Upcall<'_> {
     ) -> Result<Option<Priority>, UpcallError> {
         if poa.thread_model() == ThreadModel::MainThread
             && self.thread.role != Role::Main
-            && !self.incoming.core.main.is_here()
+            && !self.core.main.is_here()
         {
             return Err(UpcallError::ByAnotherThread(priority));
         }
         match self.thread.role {
             Role::Main | Role::Lane => Ok(priority),
             Role::LaneAt(ordered) => Ok(Some(ordered)),
-            Role::Caller if is_lane_of(self.incoming.core, poa, priority) => Ok(priority),
+            Role::Caller if is_lane_of(self.core, poa, priority) => Ok(priority),
             Role::Caller => Err(UpcallError::ByAnotherThread(priority)),
         }
     }
@@ -393,7 +393,7 @@ impl Body for Dispatch<'_, '_, '_> {
     type Output = Result<(), SystemException>;
 
     #[inline(always)]
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, poa: &Poa, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
     {
@@ -425,7 +425,7 @@ impl Body for Dispatch<'_, '_, '_> {
         // At the request's own priority only the servant runs.
         if let Some(thread) = self.sender
             && thread.own.priority == call.priority
-            && call.poa.ends_after_reply()
+            && poa.ends_after_reply()
         {
             reply.send();
         }

@@ -20,6 +20,7 @@ use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
+use crate::poa::Poa;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{ReplyBody, Scope, text_within};
 use crate::upcall::Dispatch;
@@ -182,8 +183,9 @@ fn upcall<'r>(
     thread: &'r Thread,
 ) -> Upcall<'r> {
     Upcall {
+        core,
         incoming: IncomingRequest {
-            core,
+            orb: core,
             arena,
             operation: operation.as_bytes(),
             response_expected: true,
@@ -230,7 +232,7 @@ where
 {
     type Output = ();
 
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>)
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, _: &Poa, call: &Call<'c>)
     where
         Self: 'c,
     {

@@ -162,8 +162,9 @@ impl Stages {
         };
         let mut reply = ReplyWriter::new(&mut self.reply, protocol, header.request_id, text, &[]);
         let upcall = Upcall {
+            core: &self.core,
             incoming: IncomingRequest {
-                core: &self.core,
+                orb: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
                 response_expected: header.response != ResponseFlags::None,
@@ -193,7 +194,7 @@ impl Body for Arrival<'_, '_, '_> {
     type Output = Result<(), SystemException>;
 
     #[inline(always)]
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, _: &Poa, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
     {

@@ -16,6 +16,7 @@ use chronorb_rt::{Deadline, Rights, Termination, lock_all, prepare_to_poll, retu
 use chronorb_transport::WaitPolicy;
 use thiserror::Error;
 
+use crate::call::Call;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
@@ -515,6 +516,14 @@ impl Poa {
     /// The ORB of this POA.
     pub fn orb(&self) -> Orb {
         Orb::from_core(self.core().clone())
+    }
+}
+
+impl Call<'_> {
+    /// The ORB.
+    pub fn orb(&self) -> Orb {
+        let core = self.incoming.orb.downcast_ref::<Arc<Core>>();
+        Orb::from_core(core.expect("a call knows its ORB").clone())
     }
 }
 

@@ -8,7 +8,7 @@ use chronorb_rt::Key;
 use thiserror::Error;
 
 use super::{ObjectId, Poa};
-use crate::call::Servant;
+use crate::call::{Call, Servant};
 use crate::core::Core;
 use crate::object::Object;
 use crate::rtcorba::Priority;
@@ -100,6 +100,13 @@ impl PoaCurrent {
         };
         let innermost = Some(Innermost::get()).filter(is_own);
         innermost.or_else(|| with(&OUTER, |outer| outer.iter().rev().copied().find(is_own))?)
+    }
+}
+
+impl<'a> Call<'a> {
+    /// The POA in which the target object was activated (`PortableServer::Current`).
+    pub fn poa(&self) -> &'a Poa {
+        self.poa.downcast_ref().expect("a call knows its POA")
     }
 }
 

@@ -9,7 +9,6 @@ mod code;
 mod current;
 mod error;
 mod gate;
-mod id;
 mod identities;
 mod in_progress;
 mod key;
@@ -36,7 +35,6 @@ pub use self::error::{
     ServantManagerError, WaitError,
 };
 pub(crate) use self::gate::{Ticket, WaitCause};
-pub use self::id::ObjectId;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
 pub use self::key::describe_object_key;
@@ -58,4 +56,5 @@ pub use self::servant_manager::{
 pub use self::servants::IntoServant;
 pub(crate) use self::servants::{RequestServant, RequestTarget};
 pub(crate) use self::table::{ActiveRef, PoaRef, PoaTable};
+pub use crate::object_id::ObjectId;
 pub use crate::rtcorba::PriorityModel;

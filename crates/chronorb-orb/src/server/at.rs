@@ -11,8 +11,9 @@ use chronorb_transport::Event;
 use super::connection::ServerConnection;
 use super::end::{End, LostConnection};
 use super::lane::ServerLane;
+use crate::call::{PiecesOf, ReplySink};
 use crate::core::Core;
-use crate::gather::{GatherError, Send};
+use crate::gather::GatherError;
 use crate::incident::Incident;
 use crate::observe::Stage;
 
@@ -143,16 +144,14 @@ impl<'l> At<'l> {
     }
 }
 
-/// The destination of one reply, which can be sent from the memory that holds its octets.
-pub(crate) struct ReplySink<'c> {
+/// The connection to which one reply is sent.
+pub(crate) struct ConnectionSink<'c> {
     pub(super) core: &'c Core,
     pub(super) at: At<'c>,
 }
 
-impl ReplySink<'_> {
-    /// Sends a message. A connection to which it cannot be sent ends.
-    #[inline(always)]
-    pub(crate) fn send_whole(self, message: &[u8]) {
+impl ReplySink for ConnectionSink<'_> {
+    fn send_whole(&self, message: &[u8]) {
         self.core.at(Stage::Write);
         if self.at.send_inlined(message).is_err() {
             self.at.end();
@@ -160,12 +159,7 @@ impl ReplySink<'_> {
         self.core.at(Stage::Rest);
     }
 
-    /// Sends the pieces of a message as `message` produces them; `None` where another thread is
-    /// sending, and nothing was done. A message that is not sent whole ends the connection.
-    pub(crate) fn send(
-        self,
-        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
-    ) -> Option<Result<(), GatherError<LostConnection>>> {
+    fn send(&self, message: PiecesOf<'_>) -> Option<Result<(), GatherError<LostConnection>>> {
         self.core.at(Stage::Write);
         let sent = self.at.connection.send_pieces(message)?;
         match &sent {
@@ -177,8 +171,8 @@ impl ReplySink<'_> {
     }
 }
 
-impl fmt::Debug for ReplySink<'_> {
+impl fmt::Debug for ConnectionSink<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplySink").finish_non_exhaustive()
+        f.debug_struct("ConnectionSink").finish_non_exhaustive()
     }
 }

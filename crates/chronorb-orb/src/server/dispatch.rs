@@ -17,7 +17,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Monotonic, epoch};
 
-use super::at::{At, ReplySink};
+use super::at::{At, ConnectionSink};
 use super::connection::ServerConnection;
 use super::end::End;
 use super::expiry;
@@ -107,6 +107,10 @@ impl Context<'_> {
         }
         let text = self.at.connection.text(message.version());
         body.set_text(text);
+        let sink = ConnectionSink {
+            core: self.core,
+            at: self.at,
+        };
         let mut reply = ReplyWriter::new(
             self.reply,
             message.protocol,
@@ -115,10 +119,7 @@ impl Context<'_> {
             reply_contexts,
         );
         if header.response == ResponseFlags::SyncWithTarget && self.at.connection.gathers() {
-            reply.set_sink(ReplySink {
-                core: self.core,
-                at: self.at,
-            });
+            reply.set_sink(&sink);
         }
 
         #[cfg(feature = "diop")]
@@ -631,8 +632,9 @@ impl<'a> Request<'a> {
     ) -> Result<(), UpcallError> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
         let upcall = Upcall {
+            core: self.core,
             incoming: IncomingRequest {
-                core: self.core,
+                orb: self.core,
                 arena,
                 operation: self.header.operation,
                 response_expected: self.header.response != ResponseFlags::None,

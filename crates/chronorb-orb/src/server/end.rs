@@ -4,9 +4,7 @@
 
 use chronorb_giop::connection::ReadError;
 
-/// An error: the connection cannot be used any more.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct LostConnection;
+pub(super) use crate::gather::LostConnection;
 
 /// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

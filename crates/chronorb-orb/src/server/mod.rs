@@ -38,7 +38,6 @@ mod turns;
 mod watch;
 mod worker;
 
-pub(crate) use at::ReplySink;
 pub(crate) use endpoints::PublishedEndpoint;
 pub(crate) use lane::ServerLane;
 pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};

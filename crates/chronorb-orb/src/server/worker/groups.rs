@@ -174,8 +174,9 @@ impl Worker {
             &[],
         );
         let upcall = Upcall {
+            core: &self.core,
             incoming: IncomingRequest {
-                core: &self.core,
+                orb: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
                 response_expected: false,
