@@ -40,6 +40,8 @@ use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::quota::QuotaLimits;
+pub use crate::rtcorba::RealTimeMode;
+use crate::rtcorba::scheduling::CommonClock;
 use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
 #[cfg(feature = "schedule")]
 use crate::schedule::{OverrunPolicy, ScheduleTable};
@@ -533,18 +535,6 @@ pub enum CharCodeSet {
     Latin1,
 }
 
-/// Whether real-time scheduling is wanted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RealTimeMode {
-    /// Without the right to it, [`Orb::init`](crate::Orb::init) fails.
-    Required,
-    /// Without the right, the ORB runs, and reports once which right is missing and how to grant
-    /// it.
-    Preferred,
-    /// Never ask for it; priorities still choose lanes and connections.
-    Off,
-}
-
 /// A configuration that cannot be used.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -614,6 +604,14 @@ impl ConfigError {
 }
 
 impl OrbConfig {
+    /// Returns the clock of absolute deadlines; `None` if its error is not stated.
+    pub(crate) fn clock(&self) -> Option<CommonClock> {
+        self.clock_uncertainty.map(|uncertainty| CommonClock {
+            uncertainty: u32::try_from(uncertainty.as_nanos()).unwrap_or(u32::MAX),
+            correction: self.clock_correction.saturating_mul(1_000),
+        })
+    }
+
     /// Adds a protocol of the application. Client and server both need it: clients skip profiles of
     /// protocols that they do not have.
     pub fn add_protocol(&mut self, protocol: PluggableProtocol) {

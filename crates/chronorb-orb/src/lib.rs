@@ -29,6 +29,7 @@ mod groups;
 mod host;
 mod incident;
 mod initial_references;
+mod lanes;
 mod lite;
 #[cfg(feature = "tracing")]
 pub mod log;

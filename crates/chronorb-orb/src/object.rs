@@ -660,7 +660,7 @@ impl Object {
     /// The longest duration of a call, in nanoseconds.
     #[inline]
     pub(crate) fn time_out(&self) -> u64 {
-        effective_time_out(&self.inner.core, &self.inner.overrides)
+        effective_time_out(&self.inner.core.rt.policies, &self.inner.overrides)
     }
 
     /// The service context that requests by this reference have.
@@ -670,7 +670,7 @@ impl Object {
     }
 
     pub(crate) fn effective_overrides(&self) -> Overrides {
-        effective_overrides(&self.inner.core, &self.inner.overrides)
+        effective_overrides(&self.inner.core.rt.policies, &self.inner.overrides)
     }
 
     /// The changes of its bindings that are permitted without the application's consent.

@@ -151,7 +151,7 @@ impl Upcall<'_> {
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
         let priority = core.rt.transform.inbound(priority, key.id)?;
-        at_priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
+        at_priority = PriorityGuard::enter(&core.rt.real_time, &self.thread.own, priority)?;
         let patience = if poa.is_serial() {
             Some(self.patience_for(&poa, priority)?)
         } else {

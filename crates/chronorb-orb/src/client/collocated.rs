@@ -15,13 +15,14 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
+use super::onward::onward_priority;
 use super::request::{Arguments, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
 use crate::poa::Poa;
-use crate::rtcorba::{OwnPriority, Priority, onward_priority};
+use crate::rtcorba::{OwnPriority, Priority};
 use crate::scope::{ReplyBody, Scope, text_within};
 use crate::upcall::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};

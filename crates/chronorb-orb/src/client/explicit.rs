@@ -8,9 +8,10 @@ use super::binding::failover::prepare_standbys;
 use super::binding::{self, BindingKey};
 use super::connection::Failure;
 use super::invocation::{Invocation, locate};
+use super::onward::onward_priority;
 use super::route::{self, NoRoute, Route};
 use crate::object::{BindError, Object};
-use crate::rtcorba::{ClientPolicy, onward_priority};
+use crate::rtcorba::ClientPolicy;
 use crate::scope::Scope;
 use crate::upcall::stays_within;
 

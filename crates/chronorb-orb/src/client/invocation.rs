@@ -19,6 +19,7 @@ use super::binding::failover::fail_over;
 use super::binding::{self, Binding, BindingKey, Limits};
 use super::collocated::{self, LocalCall};
 use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
+use super::onward::onward_priority;
 use super::request::{self, Arguments, encoder, marshal, read_plain_reply, read_reply};
 use crate::call::Operation;
 use crate::core::Core;
@@ -27,7 +28,7 @@ use crate::object::Object;
 use crate::observe::Stage;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{EndPolicies, check_ends, utc_now};
-use crate::rtcorba::{Priority, onward_priority, request_priority};
+use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{ReplyBody, Scope};
 
 /// Calls an operation, and waits for the answer, whose octets stay in the scope's reply frame.

@@ -8,6 +8,7 @@ mod connection;
 mod explicit;
 mod invocation;
 mod oneway_path;
+mod onward;
 mod request;
 mod route;
 #[cfg(feature = "distributable-threads")]

@@ -166,7 +166,7 @@ fn write_header(
     let code_sets = connection.code_sets.filter(|_| announces);
     let mut ends_room = [0; EndTimes::LARGEST];
     let ends = binding.present_ends.get();
-    let scheduling = scheduling::outgoing(&binding.target.core().config);
+    let scheduling = scheduling::outgoing(|| binding.target.core().config.clock());
     let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
     let mut count = 0;
     let mut add = |id, data| {
@@ -499,7 +499,7 @@ fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
 /// Writes the context of scheduling into a header, at its position.
 #[inline(never)]
 fn write_scheduling(frame: &mut Frame, at: usize, core: &Core) {
-    if let Some(data) = scheduling::outgoing(&core.config) {
+    if let Some(data) = scheduling::outgoing(|| core.config.clock()) {
         frame.as_mut_slice()[at..at + data.len()].copy_from_slice(&data);
     }
 }

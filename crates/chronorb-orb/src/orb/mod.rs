@@ -3,6 +3,7 @@
 mod names;
 mod ready;
 mod resolve;
+mod rt_orb;
 mod shutdown;
 
 #[cfg(feature = "monitor")]
@@ -18,6 +19,7 @@ use thiserror::Error;
 
 use crate::call::Call;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
+use crate::core::RtCurrent;
 use crate::core::{Core, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
 use crate::initial_references::ResolveError;
@@ -31,7 +33,7 @@ use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::quota::{Quota, QuotaLimits};
 use crate::room::has_memory_for;
-use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
+use crate::rtcorba::{PolicyCurrent, PolicyManager};
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::{Scheduler, SchedulingCurrent};
 #[cfg(feature = "schedule")]
@@ -41,6 +43,7 @@ use crate::schedule::{
 use crate::server::{self, ListeningEndpoints, Watcher};
 
 pub use ready::NotifyError;
+pub use rt_orb::RtOrb;
 
 /// An ORB: it calls objects elsewhere and serves objects here.
 ///
@@ -308,12 +311,12 @@ impl Orb {
 
     /// The policies of this ORB, for calls of all threads.
     pub fn policy_manager(&self) -> PolicyManager {
-        PolicyManager::new(self.core.clone())
+        PolicyManager::new(self.core.rt.policies.clone())
     }
 
     /// The policies of the calling thread, for its calls by references of this ORB.
     pub fn policy_current(&self) -> PolicyCurrent {
-        PolicyCurrent::new(self.core.clone())
+        PolicyCurrent::new(self.core.rt.policies.clone())
     }
 
     /// Whether priorities reach the operating system in this process.

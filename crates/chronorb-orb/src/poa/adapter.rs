@@ -192,7 +192,7 @@ impl Poa {
             priority: request_priority(),
             scheduling: chronorb_rt::current().ok(),
         };
-        PriorityGuard::enter(self.core(), &own, None).ok()
+        PriorityGuard::enter(&self.core().rt.real_time, &own, None).ok()
     }
 
     /// Whether etherealization is part of an end: that of the POA or of its manager.

@@ -261,7 +261,7 @@ impl Policies {
                 (!may).then_some(PolicyRule::NoCeiling)
             }
             Policy::ServerProtocol(protocols) | Policy::ClientProtocol(protocols) => {
-                (!protocols.are_usable(registry)).then_some(PolicyRule::NoProtocol)
+                (!protocols.are_usable(|tag| registry.has(tag))).then_some(PolicyRule::NoProtocol)
             }
             _ => None,
         };
@@ -300,7 +300,7 @@ impl Policies {
         }
         if let Some(protocols) = &self.client_protocols {
             exported.push(PolicyValue::client_protocols(
-                &protocols.to_values(registry),
+                &protocols.to_values(|tag| registry.has(tag)),
             )?);
         }
         Ok(exported)

@@ -4,68 +4,17 @@
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Scheduling, set_current};
 
 use super::Priority;
-use crate::core::Core;
+use super::real_time::RealTime;
 
 thread_local! {
     static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
     /// The scheduling of the thread before an upcall in it set another priority.
     static BEFORE: Cell<Option<Scheduling>> = const { Cell::new(None) };
-}
-
-/// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, 5.5).
-#[derive(Clone, Debug)]
-pub struct RtCurrent {
-    core: Arc<Core>,
-}
-
-impl RtCurrent {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
-    }
-
-    /// The calling thread's priority.
-    ///
-    /// # Errors
-    /// `INITIALIZE` where none was set.
-    pub fn priority(&self) -> Result<Priority, SystemException> {
-        request_priority().ok_or(SystemException::no(SystemExceptionKind::Initialize, 0))
-    }
-
-    /// Sets the calling thread's priority, and its native one by the ORB's mapping.
-    ///
-    /// Calls that the thread makes from now on use connections of this priority, and carry it
-    /// to servers whose priority model is client-propagated. In an upcall the change ends with
-    /// the upcall. Otherwise the thread keeps the priority. A thread that waits for child
-    /// processes, walks `/proc` or removes files is not to have a real-time one:
-    /// [`with_time_sharing`](chronorb_rt::with_time_sharing).
-    ///
-    /// # Errors
-    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
-    /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
-    /// and the native one is beyond [what the process may
-    /// use](super::RtOrb::native_priority_range); `NO_PERMISSION` where the system refuses it all
-    /// the same; `INTERNAL` where the application's mapping panics. The thread then has the
-    /// priority that it had.
-    ///
-    /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
-    /// `TryFrom<i16>`.
-    pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
-        let scheduling = self.core.rt.real_time.scheduling(priority)?;
-        if request_priority() != Some(priority) {
-            if crate::poa::is_in_upcall(&self.core) && BEFORE.get().is_none() {
-                BEFORE.set(chronorb_rt::current().ok());
-            }
-            apply(scheduling)?;
-            PRIORITY.set(Some(priority));
-        }
-        Ok(())
-    }
 }
 
 /// The CORBA priority that calls of this thread have; `None` where none was ever set.
@@ -77,6 +26,26 @@ pub(crate) fn request_priority() -> Option<Priority> {
 /// priority.
 pub(crate) fn set_request_priority(priority: Option<Priority>) {
     PRIORITY.set(priority);
+}
+
+/// Sets the priority of the calling thread, and its native one.
+///
+/// # Errors
+/// See [`RtCurrent::set_priority`](crate::rtcorba::RtCurrent::set_priority).
+pub(crate) fn set_priority_of_thread(
+    real_time: &RealTime,
+    priority: Priority,
+    is_in_upcall: impl FnOnce() -> bool,
+) -> Result<(), SystemException> {
+    let scheduling = real_time.scheduling(priority)?;
+    if request_priority() != Some(priority) {
+        if is_in_upcall() && BEFORE.get().is_none() {
+            BEFORE.set(chronorb_rt::current().ok());
+        }
+        apply(scheduling)?;
+        PRIORITY.set(Some(priority));
+    }
+    Ok(())
 }
 
 /// The priority of a thread while it serves no request.
@@ -120,7 +89,7 @@ impl PriorityGuard {
     /// Enters a request with the priority `wanted`, if it has one.
     #[inline(always)]
     pub(crate) fn enter(
-        core: &Core,
+        real_time: &RealTime,
         own: &OwnPriority,
         wanted: Option<Priority>,
     ) -> Result<Self, SystemException> {
@@ -128,7 +97,7 @@ impl PriorityGuard {
         let outer = if is_own && BEFORE.get().is_none() {
             None
         } else {
-            Some(Outer::enter(core, own, wanted.filter(|_| !is_own))?)
+            Some(Outer::enter(real_time, own, wanted.filter(|_| !is_own))?)
         };
         let during = wanted.or(own.priority);
         PRIORITY.set(during);
@@ -165,12 +134,12 @@ fn restore(made_with: Option<Scheduling>, outer: Option<Outer>, is_other: bool) 
 impl Outer {
     #[inline(never)]
     fn enter(
-        core: &Core,
+        real_time: &RealTime,
         own: &OwnPriority,
         other: Option<Priority>,
     ) -> Result<Self, SystemException> {
         let native = match other {
-            Some(priority) => Self::change(core, own, priority)?,
+            Some(priority) => Self::change(real_time, own, priority)?,
             None => None,
         };
         let before = BEFORE.take();
@@ -180,11 +149,11 @@ impl Outer {
     /// Gives the thread the native priority of a request. Returns the previous scheduling, if it
     /// differs.
     fn change(
-        core: &Core,
+        real_time: &RealTime,
         own: &OwnPriority,
         priority: Priority,
     ) -> Result<Option<Scheduling>, SystemException> {
-        let scheduling = core.rt.real_time.scheduling(priority)?;
+        let scheduling = real_time.scheduling(priority)?;
         let present = own.scheduling.or_else(|| chronorb_rt::current().ok());
         if present == Some(scheduling) {
             return Ok(None);

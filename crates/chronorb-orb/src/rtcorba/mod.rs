@@ -31,9 +31,7 @@ mod mutex;
 pub(crate) mod policies;
 mod priority;
 mod real_time;
-mod rt_orb;
 pub(crate) mod scheduling;
-mod specs;
 mod state;
 mod transform;
 mod work_lane;
@@ -42,8 +40,16 @@ mod work_lane;
 /// [`OrbConfig::scheduling_policy`](crate::OrbConfig::scheduling_policy).
 pub use chronorb_rt::Policy as SchedulingPolicy;
 
-pub use current::RtCurrent;
-pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_request_priority};
+pub use crate::core::RtCurrent;
+pub use crate::lanes::{
+    DestroyThreadpoolError, Lane, PriorityModel, RequestBuffering, Threadpool, ThreadpoolId,
+    ThreadpoolLanes,
+};
+pub(crate) use crate::lanes::{LaneSpec, PoolSpec};
+pub use crate::orb::RtOrb;
+pub(crate) use current::{
+    OwnPriority, PriorityGuard, request_priority, set_priority_of_thread, set_request_priority,
+};
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, BidirectionalMode, ClientPolicy, ClientPolicyKind, FailoverPolicy,
@@ -56,14 +62,10 @@ pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,
     PriorityMapping,
 };
-pub use rt_orb::{
-    DestroyThreadpoolError, Lane, RequestBuffering, RtOrb, Threadpool, ThreadpoolId,
-    ThreadpoolLanes,
-};
+pub(crate) use real_time::RealTime;
+pub use real_time::RealTimeMode;
 pub use scheduling::{ConstraintGuard, LaneOrder, TimeConstraint};
-pub use specs::PriorityModel;
-pub(crate) use specs::{LaneSpec, PoolSpec};
 pub(crate) use state::RtState;
 pub use transform::PriorityTransform;
-pub(crate) use transform::onward_priority;
+pub(crate) use transform::Transform;
 pub use work_lane::{RefusedWork, WorkLane, WorkLaneSpec};

@@ -12,8 +12,6 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::CeilingLock;
 use chronorb_rt::{Deadline, NotOwner, PiLock, PiLockError, PiMutex};
 
-use super::RtOrb;
-
 /// `RTCORBA::Mutex`: mutual exclusion within the process, with priority inheritance (RT-CORBA 1.2,
 /// 5.9).
 ///
@@ -23,7 +21,7 @@ use super::RtOrb;
 /// system call.
 ///
 /// A named mutex that the schedule of the ORB has as a lock with a ceiling has that instead: its
-/// owner runs at the ceiling ([`create_named_mutex`](RtOrb::create_named_mutex)).
+/// owner runs at the ceiling ([`create_named_mutex`](super::RtOrb::create_named_mutex)).
 ///
 /// A clone is another reference to the same mutex, and two references are equal if their mutex is
 /// the same. The standard leaves the effect of misuse open; here it is an exception, and the mutex
@@ -155,6 +153,22 @@ impl RtMutex {
         })
     }
 
+    /// The number of its ORB.
+    pub(crate) fn orb(&self) -> u64 {
+        self.shared.orb
+    }
+
+    /// Makes a mutex of an ORB, without a name and unlocked.
+    pub(crate) fn inheriting(orb: u64) -> Self {
+        Self::new(orb, MutexLock::Inheriting(PiLock::new()))
+    }
+
+    /// Makes a mutex of an ORB, whose owner runs at this ceiling.
+    #[cfg(feature = "schedule")]
+    pub(crate) fn with_ceiling(orb: u64, ceiling: chronorb_rt::Scheduling) -> Self {
+        Self::new(orb, MutexLock::Ceiling(CeilingLock::new(ceiling)))
+    }
+
     fn new(orb: u64, lock: MutexLock) -> Self {
         Self {
             shared: Arc::new(MutexState {
@@ -182,7 +196,7 @@ impl RtMutex {
     }
 
     /// Ends a mutex that is not locked, or whose owner has ended.
-    fn destroy(&self) -> Result<(), SystemException> {
+    pub(crate) fn destroy(&self) -> Result<(), SystemException> {
         let lock = &self.shared.lock;
         let locked = lock.lock_until(Deadline::after(Duration::ZERO));
         if self.is_destroyed() {
@@ -245,78 +259,6 @@ impl Drop for RtMutexGuard<'_> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("there is no mutex of this name")]
 pub struct MutexNotFound;
-
-/// Synchronizers (RT-CORBA 1.2, 5.9). They do not need the ORB to run.
-impl RtOrb {
-    /// Makes a mutex without a name, unlocked.
-    pub fn create_mutex(&self) -> RtMutex {
-        RtMutex::new(self.core.number, MutexLock::Inheriting(PiLock::new()))
-    }
-
-    /// Destroys a mutex, and removes its name from the list. Later attempts to lock it fail with
-    /// `OBJECT_NOT_EXIST`.
-    ///
-    /// A mutex without a name needs no end: its memory is given back with its last reference.
-    ///
-    /// # Errors
-    /// See [`RtMutex`]; a mutex whose owner has ended can be destroyed. `BAD_PARAM` for a mutex of
-    /// another ORB.
-    pub fn destroy_mutex(&self, mutex: &RtMutex) -> Result<(), SystemException> {
-        if mutex.shared.orb != self.core.number {
-            return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
-        }
-        let mut named = self.core.rt.mutexes.lock();
-        mutex.destroy()?;
-        named.retain(|_, other| other != mutex);
-        Ok(())
-    }
-
-    /// The mutex of this name, which is made, unlocked, where there is none yet; and whether it was
-    /// made. It is there until it is destroyed, or the ORB ends.
-    ///
-    /// Names are those of one ORB. If its schedule has a lock of this name, and `locks =
-    /// "ceiling"`, the owner has the ceiling that the lock file gives. That needs real-time
-    /// priorities: without the right to them the mutex inherits priorities as all others.
-    pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
-        let mut named = self.core.rt.mutexes.lock();
-        if let Some(mutex) = named.get(name) {
-            return (mutex.clone(), false);
-        }
-        let mutex = RtMutex::new(self.core.number, self.named_lock(name));
-        named.insert(name.to_owned(), mutex.clone());
-        (mutex, true)
-    }
-
-    /// Returns the lock of a new mutex, with the ceiling of the schedule.
-    #[cfg(feature = "schedule")]
-    fn named_lock(&self, name: &str) -> MutexLock {
-        let schedule = self.core.schedule.get();
-        let ceiling = schedule.and_then(|schedule| schedule.ceiling(name));
-        let native = ceiling.and_then(|it| self.core.rt.real_time.scheduling(it).ok());
-        match native.filter(|native| native.priority > 0) {
-            Some(native) => MutexLock::Ceiling(CeilingLock::new(native)),
-            None => MutexLock::Inheriting(PiLock::new()),
-        }
-    }
-
-    #[cfg(not(feature = "schedule"))]
-    #[expect(
-        clippy::unused_self,
-        reason = "it is a method where there are schedules"
-    )]
-    fn named_lock(&self, _name: &str) -> MutexLock {
-        MutexLock::Inheriting(PiLock::new())
-    }
-
-    /// The mutex of this name.
-    ///
-    /// # Errors
-    /// [`MutexNotFound`] where it was not made, or is destroyed.
-    pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
-        let named = self.core.rt.mutexes.lock();
-        named.get(name).cloned().ok_or(MutexNotFound)
-    }
-}
 
 fn bad_inv_order(minor: u32) -> SystemException {
     SystemException::no(SystemExceptionKind::BadInvOrder, minor)

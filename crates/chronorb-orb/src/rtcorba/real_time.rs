@@ -1,6 +1,5 @@
 //! The real-time rights of the process, and the mapping of its priorities to native ones.
 
-use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,51 +7,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Policy, Rights, Scheduling};
 
-use super::{NativePriority, Priority, PriorityMapping, RtOrb};
-use crate::config::{OrbConfig, RealTimeMode};
+use super::{MappingKind, NativePriority, Priority, PriorityMapping};
 use crate::failure::because;
 use crate::incident::{Incident, Incidents};
 
-impl RtOrb {
-    /// The native real-time priorities that this ORB may give to threads: from 1 to the highest
-    /// permitted one. `None` if the process has no right to any, or
-    /// [`real_time`](OrbConfig::real_time) or [`scheduling_policy`](OrbConfig::scheduling_policy)
-    /// exclude them; 0, ordinary scheduling, is always available.
-    ///
-    /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
-    /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
-    pub fn native_priority_range(&self) -> Option<RangeInclusive<NativePriority>> {
-        self.core.rt.real_time.max_native.map(|max| 1..=max)
-    }
-
-    /// The mapping of CORBA priorities to native ones that this ORB uses.
-    pub fn priority_mapping(&self) -> Arc<dyn PriorityMapping> {
-        self.core.rt.real_time.mapping.clone()
-    }
+/// Whether real-time scheduling is wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RealTimeMode {
+    /// Without the right to it, [`Orb::init`](crate::Orb::init) fails.
+    Required,
+    /// Without the right, the ORB runs, and reports once which right is missing and how to grant
+    /// it.
+    Preferred,
+    /// Never ask for it; priorities still choose lanes and connections.
+    Off,
 }
 
 /// The real-time rights of this process, and the mapping of priorities.
 pub(crate) struct RealTime {
     mode: RealTimeMode,
     policy: Policy,
-    max_native: Option<NativePriority>,
-    mapping: Arc<dyn PriorityMapping>,
+    pub(crate) max_native: Option<NativePriority>,
+    pub(crate) mapping: Arc<dyn PriorityMapping>,
     warned: AtomicBool,
     incidents: Arc<Incidents>,
 }
 
 impl RealTime {
-    pub(crate) fn new(config: &OrbConfig, incidents: Arc<Incidents>) -> Self {
-        let max_native = match (config.real_time, config.scheduling_policy) {
+    pub(crate) fn new(
+        mode: RealTimeMode,
+        policy: Policy,
+        mapping: &MappingKind,
+        incidents: Arc<Incidents>,
+    ) -> Self {
+        let max_native = match (mode, policy) {
             (RealTimeMode::Off, _) | (_, Policy::Other) => None,
             // The kernel grants the same priorities for both real-time policies.
             (_, Policy::Fifo | Policy::RoundRobin) => Rights::probe().max_fifo,
         };
         Self {
-            mode: config.real_time,
-            policy: config.scheduling_policy,
+            mode,
+            policy,
             max_native,
-            mapping: config.priority_mapping.mapping(),
+            mapping: mapping.mapping(),
             warned: AtomicBool::new(false),
             incidents,
         }

@@ -8,7 +8,6 @@ use chronorb_giop::{AbsoluteDeadline, SchedulingContext, SynchronisedClock};
 use chronorb_rt::{Monotonic, Rank};
 
 use super::{Priority, RtCurrent};
-use crate::config::OrbConfig;
 
 /// The order in which the requests that wait in a lane are served.
 ///
@@ -208,11 +207,11 @@ impl Constraint {
     pub(crate) fn of_request(
         context: SchedulingContext,
         received: Monotonic,
-        config: &OrbConfig,
+        clock: impl FnOnce() -> Option<CommonClock>,
     ) -> Self {
         let clock = match context.absolute {
             None => None,
-            Some(_) => CommonClock::of(config).map(|clock| clock.at(received)),
+            Some(_) => clock().map(|clock| clock.at(received)),
         };
         let due = context.remaining(clock).map(|left| {
             let due = received.as_nanos().saturating_add_signed(left);
@@ -360,7 +359,9 @@ pub(crate) fn sends_context() -> bool {
 /// distributable thread without a deadline.
 ///
 /// An absolute deadline is sent as well if the error of the clock is stated.
-pub(crate) fn outgoing(config: &OrbConfig) -> Option<[u8; SchedulingContext::LEN]> {
+pub(crate) fn outgoing(
+    clock: impl FnOnce() -> Option<CommonClock>,
+) -> Option<[u8; SchedulingContext::LEN]> {
     let constraint = match (OF_THREAD.get(), PRESENT.get()) {
         (Some(thread), Some(present)) if thread.due.is_none() => present.of_thread(thread),
         (Some(thread), _) => thread,
@@ -368,8 +369,7 @@ pub(crate) fn outgoing(config: &OrbConfig) -> Option<[u8; SchedulingContext::LEN
     };
     let mut context = constraint.context;
     context.relative = constraint.left(Monotonic::now());
-    let clock = CommonClock::of(config);
-    context.absolute = clock.zip(context.relative).map(|(clock, left)| {
+    context.absolute = clock().zip(context.relative).map(|(clock, left)| {
         let SynchronisedClock { now, uncertainty } = clock.read();
         AbsoluteDeadline {
             tai: now.saturating_add_signed(left),
@@ -389,14 +389,6 @@ pub(crate) struct CommonClock {
 }
 
 impl CommonClock {
-    /// Returns that of an ORB; `None` if its error is not stated.
-    pub(crate) fn of(config: &OrbConfig) -> Option<Self> {
-        config.clock_uncertainty.map(|uncertainty| Self {
-            uncertainty: u32::try_from(uncertainty.as_nanos()).unwrap_or(u32::MAX),
-            correction: config.clock_correction.saturating_mul(1_000),
-        })
-    }
-
     fn read(self) -> SynchronisedClock {
         SynchronisedClock {
             now: chronorb_rt::tai().saturating_add_signed(self.correction),
@@ -518,12 +510,12 @@ mod tests {
 
     #[test]
     fn a_constraint_ends_with_its_guard() {
-        assert!(!sends_context() && outgoing(&OrbConfig::default()).is_none());
+        assert!(!sends_context() && outgoing(|| None).is_none());
         let outer = constraint(Some(u64::MAX - 1), 7, 3).enter();
         {
             let _inner = constraint(None, 0, 4).enter();
             assert_eq!(PRESENT.get().map(|it| it.context.criticality), Some(4));
-            let sent = outgoing(&OrbConfig::default()).map(|data| SchedulingContext::decode(&data));
+            let sent = outgoing(|| None).map(|data| SchedulingContext::decode(&data));
             let sent = sent.and_then(|it| it.ok().flatten()).expect("constrained");
             assert_eq!((sent.relative, sent.criticality), (None, 4));
         }
@@ -540,7 +532,7 @@ mod tests {
                 relative,
                 ..SchedulingContext::default()
             };
-            let constraint = Constraint::of_request(context, received, &OrbConfig::default());
+            let constraint = Constraint::of_request(context, received, || None);
             constraint.due.map(Monotonic::as_nanos)
         };
         assert_eq!(due(Some(5)), Some(1_005));

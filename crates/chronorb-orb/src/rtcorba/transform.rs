@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_giop::SystemException;
 
+use super::Priority;
 use super::real_time::ask_application;
-use super::{Priority, RtOrb, request_priority};
-use crate::core::Core;
-use crate::poa::{NoContext, PoaCurrent};
 
 /// `RTCORBA::PriorityTransform`: changes the priorities of incoming requests, and of the calls that
 /// servants make (RT-CORBA 1.2, “Priority Transforms”).
@@ -60,25 +58,9 @@ pub trait PriorityTransform: Send + Sync {
     fn outbound(&self, priority: Priority, object_id: &[u8]) -> Option<Priority>;
 }
 
-impl RtOrb {
-    /// Installs the priority transform of this ORB, once. It does not affect requests in progress.
-    ///
-    /// # Errors
-    /// `BAD_INV_ORDER` where there is one.
-    pub fn set_priority_transform(
-        &self,
-        transform: Arc<dyn PriorityTransform>,
-    ) -> Result<(), SystemException> {
-        let set = self.core.rt.transform.0.set(transform);
-        // Calls of bindings that were made without a transform do not ask for one.
-        self.core.rt.policies.renew_bindings();
-        set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
-    }
-}
-
 /// The priority transform of an ORB, if there is one. To ask for it is one load.
 #[derive(Default)]
-pub(crate) struct Transform(OnceLock<Arc<dyn PriorityTransform>>);
+pub(crate) struct Transform(pub(crate) OnceLock<Arc<dyn PriorityTransform>>);
 
 impl Transform {
     /// Whether there is none.
@@ -104,30 +86,16 @@ impl Transform {
             None => Ok(priority),
         }
     }
-}
 
-/// The priority of a call that this thread makes by an ORB; `None` where it has none.
-///
-/// # Errors
-/// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
-#[inline(always)]
-pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
-    match (core.rt.transform.0.get(), request_priority()) {
-        (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
-        (_, priority) => Ok(priority),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn transformed(
-    core: &Arc<Core>,
-    transform: &dyn PriorityTransform,
-    priority: Priority,
-) -> Result<Priority, SystemException> {
-    match PoaCurrent::new(core.clone()).object_id() {
-        Ok(id) => ask_application(|| transform.outbound(priority, id.as_bytes())),
-        // Outside of a request there is nothing to transform.
-        Err(NoContext) => Ok(priority),
+    /// Returns the priority of a call that an object makes, instead of that of its thread.
+    ///
+    /// # Errors
+    /// Those of [`inbound`](Self::inbound).
+    pub(crate) fn outbound(
+        transform: &dyn PriorityTransform,
+        priority: Priority,
+        object_id: &[u8],
+    ) -> Result<Priority, SystemException> {
+        ask_application(|| transform.outbound(priority, object_id))
     }
 }

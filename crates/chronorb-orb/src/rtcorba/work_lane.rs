@@ -9,7 +9,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, PiMutexGuard, Scheduling, ThreadBuilder};
 
-use super::{Priority, RtOrb, set_request_priority};
+use super::real_time::RealTime;
+use super::{Priority, set_request_priority};
 use crate::failure::{DISCARDED, because};
 use crate::incident::{Incident, Incidents};
 
@@ -18,7 +19,7 @@ use crate::incident::{Incident, Incidents};
 ///
 /// A pool's lanes serve requests; this one serves what threads of the process
 /// [post](Self::post) to it, and shares no thread, queue or lock with them. Calls that the work
-/// makes have the priority of the lane. Made by [`RtOrb::start_work_lane`].
+/// makes have the priority of the lane. Made by [`RtOrb::start_work_lane`](super::RtOrb::start_work_lane).
 ///
 /// Dropping it ends the threads after their present work. Items that wait are dropped.
 ///
@@ -100,21 +101,14 @@ impl WorkLaneSpec {
     }
 }
 
-impl RtOrb {
-    /// Starts a lane for work of the application.
-    ///
-    /// A panic of `work` ends the work on one item, and is an incident.
-    ///
-    /// # Errors
-    /// `NO_RESOURCES` where a thread cannot be started; those of a priority without a native one,
-    /// as for a pool.
-    pub fn start_work_lane<T: Send + 'static>(
-        &self,
+impl<T: Send + 'static> WorkLane<T> {
+    /// Starts a lane, whose incidents go to those of an ORB.
+    pub(crate) fn start(
         spec: &WorkLaneSpec,
+        real_time: &RealTime,
+        incidents: Arc<Incidents>,
         work: impl Fn(T) + Send + Sync + 'static,
-    ) -> Result<WorkLane<T>, SystemException> {
-        self.core.check_running()?;
-        let real_time = &self.core.rt.real_time;
+    ) -> Result<Self, SystemException> {
         let scheduling = spec.priority.map(|priority| real_time.scheduling(priority));
         let scheduling = scheduling.transpose()?.unwrap_or(Scheduling::OTHER);
         let capacity = spec.capacity.max(1);
@@ -129,10 +123,10 @@ impl RtOrb {
             }),
             work: Gate::new(0),
             idle: Gate::new(0),
-            incidents: self.core.incidents.clone(),
+            incidents,
         });
         // An error drops the lane, which ends the threads that were started.
-        let lane = WorkLane { queue };
+        let lane = Self { queue };
         let work = Arc::new(work);
         for number in 0..spec.threads.max(1) {
             let (queue, work, priority) = (lane.queue.clone(), work.clone(), spec.priority);
@@ -150,9 +144,7 @@ impl RtOrb {
         }
         Ok(lane)
     }
-}
 
-impl<T: Send + 'static> WorkLane<T> {
     /// Leaves an item to the threads of the lane. Never waits for them, and allocates nothing.
     ///
     /// # Errors

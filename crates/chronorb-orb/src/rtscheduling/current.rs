@@ -14,7 +14,7 @@ use super::thread::{self, DistributableThread, NewLevel, PriorityBefore};
 use super::{Guid, ResourceManager, SchedulingParameter, UnsupportedSchedulingDiscipline};
 use crate::core::Core;
 use crate::failure::because;
-use crate::rtcorba::{Priority, RtOrb, set_request_priority};
+use crate::rtcorba::{Priority, RtMutex, set_request_priority};
 
 /// `RTScheduling::Current`: the distributable thread and the segments of the calling thread.
 ///
@@ -302,7 +302,7 @@ impl SchedulingCurrent {
         self.check([sched_param, None])?;
         let scheduler = self.core.scheduling.scheduler();
         let ceiling = sched_param.and_then(|parameter| scheduler.priority(parameter));
-        let mutex = RtOrb::new(self.core.clone()).create_mutex();
+        let mutex = RtMutex::inheriting(self.core.number);
         Ok(ResourceManager::new(self.core.clone(), mutex, ceiling))
     }
 

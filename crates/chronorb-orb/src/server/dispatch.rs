@@ -387,7 +387,8 @@ fn enter_constraint(
 ) -> Result<Option<(ConstraintGuard, SchedulingContext)>, SystemException> {
     let context = SchedulingContext::decode(data)?;
     Ok(context.map(|context| {
-        let constraint = Constraint::of_request(context, scheduling::received(), &core.config);
+        let constraint =
+            Constraint::of_request(context, scheduling::received(), || core.config.clock());
         (constraint.enter(), context)
     }))
 }
@@ -525,7 +526,8 @@ pub(super) fn urgency_of(
         }
         _ => None,
     };
-    let constraint = context.map(|context| Constraint::of_request(context, received, &core.config));
+    let constraint =
+        context.map(|context| Constraint::of_request(context, received, || core.config.clock()));
     (
         priority,
         constraint,

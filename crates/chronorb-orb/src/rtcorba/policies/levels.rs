@@ -9,12 +9,11 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::PiMutex;
 
 use super::{ClientPolicy, ClientPolicyKind, Overrides, Protocols, SetOverride};
-use crate::core::Core;
 
 /// The policies of an ORB, for all its threads and references (`CORBA::PolicyManager`).
 #[derive(Clone, Debug)]
 pub struct PolicyManager {
-    core: Arc<Core>,
+    policies: Arc<OrbPolicies>,
 }
 
 /// The policies of the calling thread, for all references of an ORB that it calls
@@ -24,17 +23,17 @@ pub struct PolicyManager {
 /// next.
 #[derive(Clone, Debug)]
 pub struct PolicyCurrent {
-    core: Arc<Core>,
+    policies: Arc<OrbPolicies>,
 }
 
 impl PolicyManager {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(policies: Arc<OrbPolicies>) -> Self {
+        Self { policies }
     }
 
     /// The policies of these kinds that are set here; all, where no kind is named.
     pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
-        self.core.rt.policies.overrides.lock().list(kinds)
+        self.policies.overrides.lock().list(kinds)
     }
 
     /// Sets policies. They hold for calls that begin after this; connections that fit stay.
@@ -47,7 +46,7 @@ impl PolicyManager {
         policies: &[ClientPolicy],
         how: SetOverride,
     ) -> Result<(), SystemException> {
-        let orb = &self.core.rt.policies;
+        let orb = &self.policies;
         let mut overrides = orb.overrides.lock();
         let changed = overrides.changed(policies, how)?;
         orb.time_out.store(
@@ -72,23 +71,23 @@ impl PolicyManager {
     /// `BAD_INV_ORDER` if the first thread pool has opened its endpoints, a POA has asked for
     /// server protocols, or they were set; `INV_POLICY` if this ORB has none of the protocols.
     pub fn set_server_protocol(&self, protocols: Protocols) -> Result<(), SystemException> {
-        if !protocols.are_usable(&self.core.protocols) {
+        let orb = &self.policies;
+        if !protocols.are_usable(|tag| orb.known_protocols.contains(&tag)) {
             return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));
         }
-        let orb = &self.core.rt.policies;
         let set = orb.server_protocols.set(Some(protocols));
         set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
     }
 }
 
 impl PolicyCurrent {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(policies: Arc<OrbPolicies>) -> Self {
+        Self { policies }
     }
 
     /// The policies of these kinds that are set here; all, where no kind is named.
     pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
-        of_thread(&self.core, |overrides| overrides.list(kinds)).unwrap_or_default()
+        of_thread(&self.policies, |overrides| overrides.list(kinds)).unwrap_or_default()
     }
 
     /// Sets policies. They hold for the thread's next calls; connections that fit stay.
@@ -101,17 +100,17 @@ impl PolicyCurrent {
         policies: &[ClientPolicy],
         how: SetOverride,
     ) -> Result<(), SystemException> {
-        let present = of_thread(&self.core, Overrides::clone).unwrap_or_default();
+        let present = of_thread(&self.policies, Overrides::clone).unwrap_or_default();
         let changed = present.changed(policies, how)?;
-        self.core.rt.policies.note_ends(&changed);
+        self.policies.note_ends(&changed);
         let before = OF_THREADS.try_with(|all| {
             let mut all = all.borrow_mut();
-            let gone = |(core, _): &(Weak<Core>, Overrides)| {
-                core.strong_count() == 0 || is_of(core, &self.core)
+            let gone = |(orb, _): &(Weak<OrbPolicies>, Overrides)| {
+                orb.strong_count() == 0 || is_of(orb, &self.policies)
             };
             let before: Vec<_> = all.extract_if(.., |entry| gone(entry)).collect();
             if !changed.is_empty() {
-                all.push((Arc::downgrade(&self.core), changed));
+                all.push((Arc::downgrade(&self.policies), changed));
             }
             before
         });
@@ -128,37 +127,43 @@ pub(crate) fn renew_bindings() {
 
 thread_local! {
     /// The policies that this thread has set, for each ORB.
-    static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
+    static OF_THREADS: RefCell<Vec<(Weak<OrbPolicies>, Overrides)>> = const { RefCell::new(Vec::new()) };
     /// Counts the changes of this thread's policies.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The policies at the level of the ORB, in a form that calls read without a lock.
+#[derive(Debug)]
 pub(crate) struct OrbPolicies {
     overrides: PiMutex<Overrides>,
     /// Counts changes.
     generation: AtomicU64,
     /// In nanoseconds, or [`NO_TIME_OUT`].
     time_out: AtomicU64,
+    /// The time-out of the configuration, in nanoseconds.
+    default_time_out: u64,
     /// Whether an end time has been set at any level.
     uses_ends: AtomicBool,
     /// Fixed at the first use, since every endpoint has them; `None` for the default.
     server_protocols: OnceLock<Option<Protocols>>,
+    /// The tags of the protocols that the ORB has.
+    known_protocols: Vec<u32>,
 }
 
-impl Default for OrbPolicies {
-    fn default() -> Self {
+impl OrbPolicies {
+    /// Makes the policies of an ORB with this time-out and the protocols of these tags.
+    pub(crate) fn new(time_out: Duration, known_protocols: Vec<u32>) -> Self {
         Self {
             overrides: PiMutex::new(Overrides::default()),
             generation: AtomicU64::new(0),
             time_out: AtomicU64::new(NO_TIME_OUT),
+            default_time_out: nanoseconds(time_out),
             uses_ends: AtomicBool::new(false),
             server_protocols: OnceLock::new(),
+            known_protocols,
         }
     }
-}
 
-impl OrbPolicies {
     /// Notes a change of the ORB by which connections that fitted may fit no longer.
     #[cfg(feature = "bidir")]
     pub(crate) fn note_change(&self) {
@@ -202,20 +207,20 @@ impl OrbPolicies {
 }
 
 /// Returns the policies in effect for a reference with these own ones, on the calling thread.
-pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
-    let inner = of_thread(core, |of_thread| own.clone().or(of_thread));
+pub(crate) fn effective_overrides(orb: &OrbPolicies, own: &Overrides) -> Overrides {
+    let inner = of_thread(orb, |of_thread| own.clone().or(of_thread));
     let inner = inner.unwrap_or_else(|| own.clone());
-    inner.or(&core.rt.policies.overrides.lock())
+    inner.or(&orb.overrides.lock())
 }
 
 /// Returns the longest duration of a call by such a reference, in nanoseconds.
 #[inline]
-pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> u64 {
+pub(crate) fn effective_time_out(orb: &OrbPolicies, own: &Overrides) -> u64 {
     own.time_out()
-        .or_else(|| of_thread(core, Overrides::time_out).flatten())
+        .or_else(|| of_thread(orb, Overrides::time_out).flatten())
         .map_or_else(
-            || match core.rt.policies.time_out.load(Ordering::Relaxed) {
-                NO_TIME_OUT => nanoseconds(core.config.request_timeout),
+            || match orb.time_out.load(Ordering::Relaxed) {
+                NO_TIME_OUT => orb.default_time_out,
                 nanoseconds => nanoseconds,
             },
             nanoseconds,
@@ -224,17 +229,17 @@ pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> u64 {
 
 /// Reads the policies of the calling thread; `None` if it has none.
 #[inline]
-fn of_thread<R>(core: &Core, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
+fn of_thread<R>(orb: &OrbPolicies, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
     let found = OF_THREADS.try_with(|all| {
         let all = all.borrow();
-        let entry = all.iter().find(|(of, _)| is_of(of, core))?;
+        let entry = all.iter().find(|(of, _)| is_of(of, orb))?;
         Some(read(&entry.1))
     });
     found.ok().flatten()
 }
 
-fn is_of(entry: &Weak<Core>, core: &Core) -> bool {
-    std::ptr::eq(entry.as_ptr(), core)
+fn is_of(entry: &Weak<OrbPolicies>, orb: &OrbPolicies) -> bool {
+    std::ptr::eq(entry.as_ptr(), orb)
 }
 
 /// Saturates after 584 years.

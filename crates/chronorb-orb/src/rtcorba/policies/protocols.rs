@@ -6,7 +6,6 @@ use chronorb_giop::{ProtocolValue, TAG_DIOP, TAG_INTERNET_IOP, TAG_UIOP, TcpProp
 use chronorb_transport::SocketOptions;
 use thiserror::Error;
 
-use crate::protocol::Registry;
 use crate::rtcorba::Priority;
 
 /// A protocol, and the properties of its connections (`RTCORBA::Protocol`).
@@ -189,9 +188,9 @@ impl Protocols {
         self.tags().position(|other| other == tag)
     }
 
-    /// Whether an ORB has at least one of them.
-    pub(crate) fn are_usable(&self, registry: &Registry) -> bool {
-        self.tags().any(|tag| registry.has(tag))
+    /// Whether an ORB, which `has` some tags, has at least one of them.
+    pub(crate) fn are_usable(&self, has: impl Fn(u32) -> bool) -> bool {
+        self.tags().any(has)
     }
 
     /// Returns the socket options of a protocol, for requests of this priority, with these protocol
@@ -207,8 +206,8 @@ impl Protocols {
         properties.socket_options(priority)
     }
 
-    /// Converts those protocols that an ORB has to their wire form.
-    pub(crate) fn to_values(&self, registry: &Registry) -> Vec<ProtocolValue> {
+    /// Converts those protocols that an ORB `has` to their wire form.
+    pub(crate) fn to_values(&self, has: impl Fn(u32) -> bool) -> Vec<ProtocolValue> {
         let value = |protocol: &Protocol| match protocol {
             Protocol::Iiop(p) => ProtocolValue::Iiop(TcpPropertiesValue {
                 send_buffer_size: p.send_buffer_size as i32,
@@ -219,7 +218,7 @@ impl Protocols {
             }),
             other => ProtocolValue::Other(other.tag()),
         };
-        let had = self.0.iter().filter(|p| registry.has(p.tag()));
+        let had = self.0.iter().filter(|p| has(p.tag()));
         had.map(value).collect()
     }
 
@@ -288,7 +287,6 @@ const DSCP_OF_CLASS: u8 = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::OrbConfig;
 
     const PLAIN: TcpProtocolProperties = TcpProtocolProperties {
         send_buffer_size: 0,
@@ -363,12 +361,12 @@ mod tests {
     #[test]
     fn protocols_that_are_not_there_are_passed_over() {
         let protocols = |list: &[Protocol]| Protocols::new(list).expect("they differ");
-        let registry = Registry::new(&OrbConfig::default()).expect("the ORB's own");
+        let has = |tag| tag == TAG_INTERNET_IOP;
         let only = protocols(&[Protocol::Other(7)]);
-        assert!(!only.are_usable(&registry));
+        assert!(!only.are_usable(has));
         let second = protocols(&[Protocol::Other(7), Protocol::Iiop(PLAIN)]);
-        assert!(second.are_usable(&registry));
-        let back = Protocols::from_values(&second.to_values(&registry));
+        assert!(second.are_usable(has));
+        let back = Protocols::from_values(&second.to_values(has));
         assert_eq!(back, Some(protocols(&[Protocol::Iiop(PLAIN)])));
     }
 }

@@ -1,146 +1,25 @@
-//! The RT ORB: making thread pools.
+//! The RT ORB: thread pools, mutexes, the priority transform.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
-use thiserror::Error;
 
-use super::{LaneOrder, LaneSpec, PoolSpec, Priority};
 use crate::core::Core;
 use crate::failure::because;
+use crate::lanes::{
+    DestroyThreadpoolError, Lane, LaneSpec, PoolSpec, Threadpool, ThreadpoolId, ThreadpoolLanes,
+};
+use crate::rtcorba::{
+    MutexNotFound, NativePriority, PriorityMapping, PriorityTransform, RtMutex, WorkLane,
+    WorkLaneSpec,
+};
 use crate::server;
 
 /// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
 #[derive(Clone, Debug)]
 pub struct RtOrb {
-    pub(super) core: Arc<Core>,
-}
-
-/// Names a thread pool of an ORB.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ThreadpoolId(pub(crate) u32);
-
-impl ThreadpoolId {
-    /// Returns the number, from 1 in order of creation; `-ORBLaneListenEndpoints` uses it.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-}
-
-/// A thread pool without lanes: the parameters of [`RtOrb::create_threadpool`].
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Threadpool {
-    /// Octets of stack for each thread; 0 for the default of 256 KiB.
-    pub stack_size: usize,
-    /// Threads made with the pool.
-    pub static_threads: u32,
-    /// Threads made on demand, in addition.
-    pub dynamic_threads: u32,
-    /// The priority of its threads while they serve nothing.
-    pub default_priority: Priority,
-    /// Whether requests that find no thread are buffered by the ORB, and how many.
-    pub request_buffering: Option<RequestBuffering>,
-    /// The order of requests of equal priority that wait; `None` for that of `-ORBLaneOrder`.
-    pub order: Option<LaneOrder>,
-}
-
-impl Threadpool {
-    /// A pool of `threads` static threads.
-    pub const fn new(default_priority: Priority, threads: u32) -> Self {
-        Self {
-            stack_size: 0,
-            static_threads: threads,
-            dynamic_threads: 0,
-            default_priority,
-            request_buffering: None,
-            order: None,
-        }
-    }
-}
-
-/// A thread pool with lanes: the parameters of [`RtOrb::create_threadpool_with_lanes`].
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ThreadpoolLanes {
-    /// Octets of stack for each thread; 0 for the default of 256 KiB.
-    pub stack_size: usize,
-    /// The lanes, at least one, each priority once.
-    pub lanes: Vec<Lane>,
-    /// Whether a lane all of whose threads are busy may use threads of lower ones, the nearest
-    /// first. A thread that is borrowed has the priority of the lane that uses it, until the
-    /// request is served.
-    pub allow_borrowing: bool,
-    /// Whether requests that find no thread are buffered by the ORB, and how many.
-    pub request_buffering: Option<RequestBuffering>,
-}
-
-/// A lane of a thread pool.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Lane {
-    /// The priority of its threads.
-    pub priority: Priority,
-    /// Threads made with the pool.
-    pub static_threads: u32,
-    /// Threads made on demand, in addition.
-    pub dynamic_threads: u32,
-    /// The order in which its waiting requests are served; `None` for that of `-ORBLaneOrder`. An
-    /// order other than that of arrival makes the pool buffer requests.
-    pub order: Option<LaneOrder>,
-}
-
-impl Lane {
-    /// A lane of `threads` static threads.
-    pub const fn new(priority: Priority, threads: u32) -> Self {
-        Self {
-            priority,
-            static_threads: threads,
-            dynamic_threads: 0,
-            order: None,
-        }
-    }
-
-    /// The lane, with this order of its waiting requests.
-    #[must_use]
-    pub const fn ordered(self, order: LaneOrder) -> Self {
-        Self {
-            order: Some(order),
-            ..self
-        }
-    }
-}
-
-/// The bounds of the requests that the ORB buffers while all threads are busy (RT-CORBA 1.2,
-/// 5.8.3).
-///
-/// The bounds hold for each lane, so that requests of one priority cannot take the room of those of
-/// another. In a pool without lanes, under
-/// [Leader/Followers](crate::ThreadpoolStrategy::LeaderFollowers) and Half-Sync/Half-Async, more
-/// urgent requests are served first, and take the room of less urgent ones. A request for which
-/// there is no room is answered at once by `TRANSIENT` (OMG minor 1).
-///
-/// Without buffering, requests that find no thread stay where they are, unread: the transport holds
-/// their clients back. Strategies that have queues by nature buffer in any case, by the ORB's own
-/// bounds.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RequestBuffering {
-    /// The greatest number of requests; 0 for the ORB's own bound, 4096.
-    pub max_requests: u32,
-    /// The greatest number of octets of all of them; 0 for the ORB's own bound,
-    /// `-ORBMaxBufferedOctets`.
-    pub max_octets: usize,
-}
-
-/// A thread pool could not be destroyed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum DestroyThreadpoolError {
-    /// There is no pool of this number.
-    #[error("there is no such thread pool, or no more")]
-    InvalidThreadpool,
-    /// The pool is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or the caller is one of its
-    /// threads (`BAD_INV_ORDER`, OMG minor 3); or its threads have not ended in time (`TIMEOUT`),
-    /// and will end later.
-    #[error(transparent)]
-    System(#[from] SystemException),
+    core: Arc<Core>,
 }
 
 impl RtOrb {
@@ -234,6 +113,53 @@ impl RtOrb {
         server::ServerPool::destroy(&self.core, pool)
     }
 
+    /// The native real-time priorities that this ORB may give to threads: from 1 to the highest
+    /// permitted one. `None` if the process has no right to any, or
+    /// [`real_time`](OrbConfig::real_time) or [`scheduling_policy`](OrbConfig::scheduling_policy)
+    /// exclude them; 0, ordinary scheduling, is always available.
+    ///
+    /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
+    /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
+    pub fn native_priority_range(&self) -> Option<RangeInclusive<NativePriority>> {
+        self.core.rt.real_time.max_native.map(|max| 1..=max)
+    }
+
+    /// The mapping of CORBA priorities to native ones that this ORB uses.
+    pub fn priority_mapping(&self) -> Arc<dyn PriorityMapping> {
+        self.core.rt.real_time.mapping.clone()
+    }
+
+    /// Installs the priority transform of this ORB, once. It does not affect requests in progress.
+    ///
+    /// # Errors
+    /// `BAD_INV_ORDER` where there is one.
+    pub fn set_priority_transform(
+        &self,
+        transform: Arc<dyn PriorityTransform>,
+    ) -> Result<(), SystemException> {
+        let set = self.core.rt.transform.0.set(transform);
+        // Calls of bindings that were made without a transform do not ask for one.
+        self.core.rt.policies.renew_bindings();
+        set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
+    }
+
+    /// Starts a lane for work of the application.
+    ///
+    /// A panic of `work` ends the work on one item, and is an incident.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where a thread cannot be started; those of a priority without a native one,
+    /// as for a pool.
+    pub fn start_work_lane<T: Send + 'static>(
+        &self,
+        spec: &WorkLaneSpec,
+        work: impl Fn(T) + Send + Sync + 'static,
+    ) -> Result<WorkLane<T>, SystemException> {
+        self.core.check_running()?;
+        let (real_time, incidents) = (&self.core.rt.real_time, self.core.incidents.clone());
+        WorkLane::start(spec, real_time, incidents, work)
+    }
+
     fn create(&self, spec: PoolSpec) -> Result<ThreadpoolId, SystemException> {
         let threads = spec.lanes.iter().map(|lane| {
             let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
@@ -246,6 +172,74 @@ impl RtOrb {
             None => "a lane has neither static nor dynamic threads",
         };
         Err(because(BAD_PARAM, format_args!("{cause}")))
+    }
+}
+
+/// Synchronizers (RT-CORBA 1.2, 5.9). They do not need the ORB to run.
+impl RtOrb {
+    /// Makes a mutex without a name, unlocked.
+    pub fn create_mutex(&self) -> RtMutex {
+        RtMutex::inheriting(self.core.number)
+    }
+
+    /// Destroys a mutex, and removes its name from the list. Later attempts to lock it fail with
+    /// `OBJECT_NOT_EXIST`.
+    ///
+    /// A mutex without a name needs no end: its memory is given back with its last reference.
+    ///
+    /// # Errors
+    /// See [`RtMutex`]; a mutex whose owner has ended can be destroyed. `BAD_PARAM` for a mutex of
+    /// another ORB.
+    pub fn destroy_mutex(&self, mutex: &RtMutex) -> Result<(), SystemException> {
+        if mutex.orb() != self.core.number {
+            return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
+        }
+        let mut named = self.core.rt.mutexes.lock();
+        mutex.destroy()?;
+        named.retain(|_, other| other != mutex);
+        Ok(())
+    }
+
+    /// The mutex of this name, which is made, unlocked, where there is none yet; and whether it was
+    /// made. It is there until it is destroyed, or the ORB ends.
+    ///
+    /// Names are those of one ORB. If its schedule has a lock of this name, and `locks =
+    /// "ceiling"`, the owner has the ceiling that the lock file gives. That needs real-time
+    /// priorities: without the right to them the mutex inherits priorities as all others.
+    pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
+        let mut named = self.core.rt.mutexes.lock();
+        if let Some(mutex) = named.get(name) {
+            return (mutex.clone(), false);
+        }
+        let mutex = self.new_named_mutex(name);
+        named.insert(name.to_owned(), mutex.clone());
+        (mutex, true)
+    }
+
+    /// Returns a new mutex, with the ceiling of the schedule.
+    #[cfg(feature = "schedule")]
+    fn new_named_mutex(&self, name: &str) -> RtMutex {
+        let schedule = self.core.schedule.get();
+        let ceiling = schedule.and_then(|schedule| schedule.ceiling(name));
+        let native = ceiling.and_then(|it| self.core.rt.real_time.scheduling(it).ok());
+        match native.filter(|native| native.priority > 0) {
+            Some(native) => RtMutex::with_ceiling(self.core.number, native),
+            None => self.create_mutex(),
+        }
+    }
+
+    #[cfg(not(feature = "schedule"))]
+    fn new_named_mutex(&self, _name: &str) -> RtMutex {
+        self.create_mutex()
+    }
+
+    /// The mutex of this name.
+    ///
+    /// # Errors
+    /// [`MutexNotFound`] where it was not made, or is destroyed.
+    pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
+        let named = self.core.rt.mutexes.lock();
+        named.get(name).cloned().ok_or(MutexNotFound)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The state that all parts of one ORB share.
 
+mod rt_current;
+
 use std::fmt;
 use std::sync::Arc;
 #[cfg(any(feature = "monitor", feature = "schedule"))]
@@ -23,15 +25,17 @@ use crate::initial_references::InitialReferences;
 use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
-use crate::protocol::{self, Registry};
+use crate::protocol::{self, PluggableProtocol, Registry};
 use crate::quota::Quotas;
-use crate::rtcorba::policies::Protocols;
-use crate::rtcorba::{Priority, RtState};
+use crate::rtcorba::policies::{OrbPolicies, Protocols};
+use crate::rtcorba::{Priority, RealTime, RtState};
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::SchedulingState;
 #[cfg(feature = "schedule")]
 use crate::schedule::{ActiveSchedule, Meter};
 use crate::server::{MainThread, ServerState};
+
+pub use rt_current::RtCurrent;
 
 /// The state of an ORB. Object references, POAs and threads keep it alive.
 pub(crate) struct Core {
@@ -98,7 +102,18 @@ impl Core {
             meter,
             number,
             incarnation,
-            rt: RtState::new(&config, incidents.clone()),
+            rt: RtState::new(
+                RealTime::new(
+                    config.real_time,
+                    config.scheduling_policy,
+                    &config.priority_mapping,
+                    incidents.clone(),
+                ),
+                OrbPolicies::new(
+                    config.request_timeout,
+                    protocols.iter().map(PluggableProtocol::tag).collect(),
+                ),
+            ),
             server: ServerState::default(),
             protocols,
             #[cfg(feature = "monitor")]

@@ -1,0 +1,52 @@
+//! The priority of the calling thread, for applications.
+
+use std::sync::Arc;
+
+use chronorb_giop::{SystemException, SystemExceptionKind};
+
+use super::Core;
+use crate::poa::is_in_upcall;
+use crate::rtcorba::{Priority, request_priority, set_priority_of_thread};
+
+/// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, 5.5).
+#[derive(Clone, Debug)]
+pub struct RtCurrent {
+    core: Arc<Core>,
+}
+
+impl RtCurrent {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The calling thread's priority.
+    ///
+    /// # Errors
+    /// `INITIALIZE` where none was set.
+    pub fn priority(&self) -> Result<Priority, SystemException> {
+        request_priority().ok_or(SystemException::no(SystemExceptionKind::Initialize, 0))
+    }
+
+    /// Sets the calling thread's priority, and its native one by the ORB's mapping.
+    ///
+    /// Calls that the thread makes from now on use connections of this priority, and carry it
+    /// to servers whose priority model is client-propagated. In an upcall the change ends with
+    /// the upcall. Otherwise the thread keeps the priority. A thread that waits for child
+    /// processes, walks `/proc` or removes files is not to have a real-time one:
+    /// [`with_time_sharing`](chronorb_rt::with_time_sharing).
+    ///
+    /// # Errors
+    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
+    /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
+    /// and the native one is beyond [what the process may
+    /// use](crate::rtcorba::RtOrb::native_priority_range); `NO_PERMISSION` where the system refuses it all
+    /// the same; `INTERNAL` where the application's mapping panics. The thread then has the
+    /// priority that it had.
+    ///
+    /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
+    /// `TryFrom<i16>`.
+    pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
+        let real_time = &self.core.rt.real_time;
+        set_priority_of_thread(real_time, priority, || is_in_upcall(&self.core))
+    }
+}
