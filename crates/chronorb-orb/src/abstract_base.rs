@@ -6,7 +6,7 @@ use chronorb_cdr::{
     Abstract, AbstractType, ByArc, CdrError, Decoder, Encoder, Narrow, ReadState, TypeCode, Typed,
 };
 
-use crate::object::Object;
+use crate::core::Object;
 
 /// The base of every abstract interface (`CORBA::AbstractBase`): implemented by all references
 /// and values.

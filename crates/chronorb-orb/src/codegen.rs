@@ -24,7 +24,7 @@ pub mod v1 {
         unknown_user_exception,
     };
     pub use crate::client::PendingReply;
-    pub use crate::object::{Interface, Object, narrow};
+    pub use crate::core::{Interface, Object, narrow};
     pub use crate::operation_table::{
         BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable,
     };

@@ -604,6 +604,22 @@ impl ConfigError {
 }
 
 impl OrbConfig {
+    /// Whether access rules decide to which addresses this process connects.
+    pub(crate) fn judges_addresses(&self) -> bool {
+        #[cfg(feature = "access")]
+        return !self.client_transport_rules.is_empty();
+        #[cfg(not(feature = "access"))]
+        false
+    }
+
+    /// Whether the secure profile is in force.
+    pub(crate) fn is_secure(&self) -> bool {
+        #[cfg(feature = "access")]
+        return self.profile == SecurityProfile::Secure;
+        #[cfg(not(feature = "access"))]
+        false
+    }
+
     /// Returns the clock of absolute deadlines; `None` if its error is not stated.
     pub(crate) fn clock(&self) -> Option<CommonClock> {
         self.clock_uncertainty.map(|uncertainty| CommonClock {

@@ -25,17 +25,18 @@ mod failure;
 mod fork;
 mod gather;
 #[cfg(feature = "miop")]
+mod group_members;
+#[cfg(feature = "miop")]
 mod groups;
-mod host;
 mod incident;
 mod initial_references;
 mod lanes;
 mod lite;
 #[cfg(feature = "tracing")]
 pub mod log;
+mod main_thread;
 #[cfg(feature = "monitor")]
 pub mod monitor;
-mod object;
 mod object_id;
 mod observe;
 mod operation_table;
@@ -55,6 +56,7 @@ pub mod schedule;
 mod scope;
 mod server;
 mod stack;
+mod thread_number;
 mod upcall;
 pub mod values;
 
@@ -91,6 +93,7 @@ pub use config::{
 };
 #[cfg(feature = "baselines")]
 pub use config::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
+pub use core::{BindError, Interface, Object, narrow};
 pub use demux::Demultiplexing;
 pub use encoded_body::{BodyForm, EncodedBody};
 pub use failure::LastFailure;
@@ -98,7 +101,6 @@ pub use failure::LastFailure;
 pub use groups::GroupError;
 pub use incident::Incident;
 pub use initial_references::ResolveError;
-pub use object::{BindError, Interface, Object, narrow};
 pub use observe::stages;
 pub use observe::{
     Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe,

@@ -9,8 +9,7 @@ use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Endian, Frame, Te
 use chronorb_giop::{SystemException, Version};
 
 use crate::call::Reply;
-use crate::core::Core;
-use crate::host::Host;
+use crate::core::{Core, Host};
 use crate::room::{KEPT_CAPACITY, arena_of, own_scheduling};
 
 /// The frames and the arena of one call at a time, for reuse.

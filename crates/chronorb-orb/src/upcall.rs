@@ -17,10 +17,9 @@ use chronorb_transport::Connection;
 
 use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton, reply_error};
 use crate::config::PriorityExcess;
-use crate::core::Core;
+use crate::core::{Core, OBJECT_ID, Object};
 use crate::failure::NO_SUCH_ADAPTER;
 use crate::incident::Incident;
-use crate::object::{OBJECT_ID, Object};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::poa::{
@@ -578,10 +577,10 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
     if pool.is_default() {
         return true;
     }
-    let Some(lane) = pool.lane_of_thread(core) else {
+    let Some(lane) = pool.lane_of_thread(core.number) else {
         return false;
     };
-    !pool.has_lanes() || lane.priority() == priority
+    !pool.has_lanes() || lane.priority == priority
 }
 
 const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";

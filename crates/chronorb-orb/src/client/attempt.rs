@@ -17,7 +17,7 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 
 use super::connection::Failure;
-use crate::object::Object;
+use crate::core::Object;
 use crate::protocol::Way;
 use crate::rtcorba::{FailoverPolicy, FailoverSemantics, RebindMode};
 use crate::scope::ReplyBody;

@@ -43,13 +43,12 @@ use super::connection::{call_back, call_back_by};
 use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, Route};
 use crate::call::Operation;
-use crate::core::Core;
+use crate::core::{Core, Object};
 use crate::failure::because;
 use crate::fork;
-use crate::object::Object;
-use crate::profile::Profile;
+use crate::profile::{Effective, POLICY_UNREADABLE, Profile};
 use crate::protocol::Way;
-use crate::rtcorba::policies::{Effective, EndPolicies, POLICY_UNREADABLE, utc_now};
+use crate::rtcorba::policies::{EndPolicies, utc_now};
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
 };
@@ -654,7 +653,7 @@ fn pick_connection(
         // Another thread may take what was made room for.
         while let Err(no_room @ (NoConnection::TooMany | NoConnection::Exhausted(_))) = &opened {
             let lacks_files = matches!(no_room, NoConnection::Exhausted(_));
-            let has_room = (lacks_files && core.make_room_for_file()) || make_room(core);
+            let has_room = (lacks_files && core.server.make_room_for_file()) || make_room(core);
             if !has_room {
                 break;
             }

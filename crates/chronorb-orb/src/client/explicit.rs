@@ -10,7 +10,7 @@ use super::connection::Failure;
 use super::invocation::{Invocation, locate};
 use super::onward::onward_priority;
 use super::route::{self, NoRoute, Route};
-use crate::object::{BindError, Object};
+use crate::core::{BindError, Object};
 use crate::rtcorba::ClientPolicy;
 use crate::scope::Scope;
 use crate::upcall::stays_within;

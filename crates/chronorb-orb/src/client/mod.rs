@@ -3,6 +3,7 @@
 mod asynchronous;
 mod attempt;
 mod binding;
+mod calls;
 mod collocated;
 mod connection;
 mod explicit;
@@ -16,10 +17,5 @@ mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
-pub(crate) use collocated::{DirectCall, serve_directly};
 pub(crate) use connection::ClientState;
-pub(crate) use explicit::bind_explicitly;
-#[cfg(feature = "miop")]
-pub(crate) use explicit::bind_group;
-pub(crate) use invocation::{flush_oneways, invoke, invoke_oneway};
 pub(crate) use oneway_path::{OnewayPath, RequestHead};

@@ -2,8 +2,8 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use crate::poa::PriorityModel;
-use crate::profile::{MAX_WAYS, Profile};
+use crate::lanes::PriorityModel;
+use crate::profile::{MAX_WAYS, POLICIES_CONFLICT, Profile};
 use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
 
@@ -155,7 +155,7 @@ fn in_band(profile: &Profile, band: PriorityBand, priority: Priority) -> Result<
 impl From<NoRoute> for SystemException {
     fn from(none: NoRoute) -> Self {
         match none {
-            NoRoute::OutsideOfBands => crate::rtcorba::policies::POLICIES_CONFLICT,
+            NoRoute::OutsideOfBands => POLICIES_CONFLICT,
             NoRoute::NoEndpoint => Self::no(
                 SystemExceptionKind::NoResources,
                 minor::NO_CONNECTION_FOR_PRIORITY,

@@ -13,7 +13,7 @@ use super::binding::{self, Binding};
 use super::invocation::{Invocation, NextAttempt, exchange, send_oneway, send_request};
 use super::request::Arguments;
 use crate::call::Operation;
-use crate::object::Object;
+use crate::core::Object;
 use crate::rtscheduling::{self, CallInSegment, Guid};
 use crate::scope::{ReplyBody, Scope};
 

@@ -1,6 +1,11 @@
 //! The state that all parts of one ORB share.
 
+#[cfg(feature = "miop")]
+mod group;
+mod host;
+mod object;
 mod rt_current;
+mod serving;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +23,15 @@ use crate::bidirectional::BidirectionalState;
 use crate::client::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
-use crate::groups::Groups;
+use crate::group_members::Groups;
 use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
+use crate::main_thread::MainThread;
 #[cfg(feature = "monitor")]
 use crate::monitor::{Monitor, MonitoredChannels};
 use crate::observe::Stage;
 use crate::poa::PoaTable;
+use crate::profile::ProfileReader;
 use crate::protocol::{self, PluggableProtocol, Registry};
 use crate::quota::Quotas;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
@@ -33,9 +40,12 @@ use crate::rtcorba::{Priority, RealTime, RtState};
 use crate::rtscheduling::SchedulingState;
 #[cfg(feature = "schedule")]
 use crate::schedule::{ActiveSchedule, Meter};
-use crate::server::{MainThread, ServerState};
 
+pub(crate) use host::Host;
+pub(crate) use object::OBJECT_ID;
+pub use object::{BindError, Interface, Object, narrow};
 pub use rt_current::RtCurrent;
+pub(crate) use serving::Serving;
 
 /// The state of an ORB. Object references, POAs and threads keep it alive.
 pub(crate) struct Core {
@@ -46,7 +56,7 @@ pub(crate) struct Core {
     pub(crate) config: OrbConfig,
     pub(crate) protocols: Registry,
     pub(crate) rt: RtState,
-    pub(crate) server: ServerState,
+    pub(crate) server: Box<dyn Serving>,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
     /// The event channels that the monitor reports.
@@ -82,7 +92,11 @@ pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
 
 impl Core {
-    pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
+    pub(crate) fn new(
+        config: OrbConfig,
+        protocols: Registry,
+        server: Box<dyn Serving>,
+    ) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let since_epoch = SystemTime::now()
@@ -114,7 +128,7 @@ impl Core {
                     protocols.iter().map(PluggableProtocol::tag).collect(),
                 ),
             ),
-            server: ServerState::default(),
+            server,
             protocols,
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
@@ -148,22 +162,6 @@ impl Core {
         }
     }
 
-    /// Notes that the last thread of a lane has ended. The last lane ends the ORB.
-    pub(crate) fn lane_ended(&self) {
-        let last = self.server.lane_ended();
-        if last && self.state.get() == STOPPING {
-            // The drop of servants may panic; the guard wakes threads that wait for the end anyway.
-            let _guard = StopGuard(self);
-            self.poas.clear();
-        }
-    }
-
-    /// Closes a connection of a client that is idle, since no descriptor is left for a connection
-    /// to a server; returns whether there was one.
-    pub(crate) fn make_room_for_file(&self) -> bool {
-        self.server.make_room_for_file()
-    }
-
     /// Suspects an address of a server for a time, so that calls with a fail-over policy prefer
     /// others: all bindings are made again.
     #[cold]
@@ -174,20 +172,12 @@ impl Core {
         }
     }
 
-    /// Whether access rules decide to which addresses this process connects.
-    pub(crate) fn judges_addresses(&self) -> bool {
-        #[cfg(feature = "access")]
-        return !self.config.client_transport_rules.is_empty();
-        #[cfg(not(feature = "access"))]
-        false
-    }
-
-    /// Whether the secure profile is in force.
-    pub(crate) fn is_secure(&self) -> bool {
-        #[cfg(feature = "access")]
-        return self.config.profile == crate::access::SecurityProfile::Secure;
-        #[cfg(not(feature = "access"))]
-        false
+    /// Returns the parts by which it reads the profiles of references.
+    pub(crate) fn profile_reader(&self) -> ProfileReader<'_> {
+        ProfileReader {
+            config: &self.config,
+            protocols: &self.protocols,
+        }
     }
 
     /// Reports to the probe, if there is one, what the calling thread is about to do.
@@ -214,20 +204,6 @@ impl Core {
             },
             messages: protocol::messages(self.config.max_message_size),
             urgency: Some(scheduling),
-        }
-    }
-}
-
-/// A guard that marks the ORB as stopped when it is dropped.
-struct StopGuard<'c>(&'c Core);
-
-impl Drop for StopGuard<'_> {
-    fn drop(&mut self) {
-        self.0.state.set(STOPPED);
-        self.0.main.ring();
-        #[cfg(feature = "monitor")]
-        if let Some(monitor) = self.0.monitor.get() {
-            monitor.stop();
         }
     }
 }

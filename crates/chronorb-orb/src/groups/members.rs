@@ -1,15 +1,13 @@
 //! The objects of this ORB that are members of groups.
 
-use std::sync::Arc;
-
-use chronorb_giop::{GroupId, SystemException, SystemExceptionKind, TAG_UIPMC, TargetGroup};
-use chronorb_rt::{Key, PiMutex};
+use chronorb_giop::{GroupId, SystemException, SystemExceptionKind, TAG_UIPMC};
 use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
-use crate::object::Object;
+use crate::core::Object;
+use crate::group_members::GroupMember;
 use crate::poa::{ObjectError, ObjectId, Poa};
-use crate::server::ServerPool;
+use crate::server;
 
 /// A failure of joining a group, or of querying the membership.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -24,77 +22,6 @@ pub enum GroupError {
     /// Anything else: `NO_RESOURCES` where the group cannot be listened at.
     #[error(transparent)]
     System(#[from] SystemException),
-}
-
-/// The members of all groups.
-#[derive(Default)]
-pub(crate) struct Groups {
-    /// Replaced as a whole, so that a thread that serves a request reads it without a lock.
-    members: PiMutex<Members>,
-    /// Held while a member joins or leaves, so that lanes listen as the members require.
-    changing: PiMutex<()>,
-}
-
-/// The members of all groups at one time.
-pub(crate) type Members = Arc<[GroupMember]>;
-
-/// An object in a group.
-#[derive(Clone)]
-pub(crate) struct GroupMember {
-    group: GroupId,
-    address: Address,
-    pool: u32,
-    /// The key of its POA in the table of POAs.
-    poa: Key,
-    id: ObjectId,
-    /// The object key.
-    pub(crate) key: Arc<[u8]>,
-}
-
-impl GroupMember {
-    pub(crate) fn is_in(&self, group: &TargetGroup<'_>) -> bool {
-        group.is(&self.group)
-    }
-
-    fn is(&self, group: &GroupId, poa: Key, id: &ObjectId) -> bool {
-        self.poa == poa && self.id == *id && self.group.is_same_group(group)
-    }
-}
-
-impl Groups {
-    pub(crate) fn members(&self) -> Members {
-        self.members.lock().clone()
-    }
-
-    /// Adds an object to a group, once.
-    fn add(&self, member: GroupMember) {
-        let mut members = self.members.lock();
-        if !members
-            .iter()
-            .any(|m| m.is(&member.group, member.poa, &member.id))
-        {
-            *members = members.iter().cloned().chain([member]).collect();
-        }
-    }
-
-    /// Takes out the members that are meant; returns which those are.
-    fn remove(&self, is_meant: impl Fn(&GroupMember) -> bool) -> Vec<GroupMember> {
-        let mut members = self.members.lock();
-        if !members.iter().any(&is_meant) {
-            return Vec::new();
-        }
-        let (removed, kept): (Vec<_>, Vec<_>) = members.iter().cloned().partition(is_meant);
-        *members = kept.into();
-        removed
-    }
-
-    /// Whether an object served by this pool is in a group at the address.
-    fn listens(&self, pool: u32, address: &Address) -> bool {
-        let members = self.members.lock();
-        members
-            .iter()
-            .any(|m| m.pool == pool && m.address == *address)
-    }
 }
 
 impl Poa {
@@ -118,7 +45,12 @@ impl Poa {
         let pool = self.pool()?;
         let groups = &self.core().groups;
         let _changing = groups.changing.lock();
-        listen(pool, self.core(), &address)?;
+        let protocol = self.core().protocols.of_tag(TAG_UIPMC);
+        let endpoint = Endpoint {
+            address: address.clone(),
+            ..protocol.ok_or(UNKNOWN_PROTOCOL)?.any_endpoint()
+        };
+        server::join_group(self.core(), pool, &endpoint)?;
         groups.add(GroupMember {
             group,
             address,
@@ -196,9 +128,7 @@ impl Poa {
             if let Ok(pool) = self.pool()
                 && !groups.listens(member.pool, &member.address)
             {
-                pool.lanes()
-                    .iter()
-                    .for_each(|lane| lane.leave(&member.address));
+                server::leave_group(self.core(), pool, &member.address);
             }
         }
         removed.len()
@@ -214,18 +144,4 @@ fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
     Ok((group.id().clone(), way.address.clone()))
 }
 
-/// Makes all lanes of a pool listen at a group.
-fn listen(
-    pool: &ServerPool,
-    core: &crate::core::Core,
-    address: &Address,
-) -> Result<(), SystemException> {
-    let protocol = core.protocols.of_tag(TAG_UIPMC);
-    let unknown = SystemException::no(SystemExceptionKind::NoResources, 0);
-    let endpoint = Endpoint {
-        address: address.clone(),
-        ..protocol.ok_or(unknown)?.any_endpoint()
-    };
-    let mut lanes = pool.lanes().iter().filter(|lane| lane.reads());
-    lanes.try_for_each(|lane| lane.join(core, &endpoint))
-}
+const UNKNOWN_PROTOCOL: SystemException = SystemException::no(SystemExceptionKind::NoResources, 0);

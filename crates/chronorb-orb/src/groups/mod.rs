@@ -10,8 +10,5 @@
 //! to it.
 
 mod members;
-mod reference;
 
 pub use members::GroupError;
-pub(crate) use members::{GroupMember, Groups, Members};
-pub(crate) use reference::{Group, form, protocol};

@@ -15,8 +15,7 @@ use chronorb_giop::{
 };
 
 use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton};
-use crate::core::Core;
-use crate::object::Object;
+use crate::core::{Core, Object};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;

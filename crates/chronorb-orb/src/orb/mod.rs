@@ -19,13 +19,11 @@ use thiserror::Error;
 
 use crate::call::Call;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
-use crate::core::RtCurrent;
-use crate::core::{Core, STOPPED, STOPPING};
+use crate::core::{Core, Object, RtCurrent, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
 use crate::initial_references::ResolveError;
 #[cfg(feature = "monitor")]
 use crate::monitor::{ChannelSource, Monitor, MonitorError};
-use crate::object::Object;
 use crate::observe::Snapshot;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 #[cfg(feature = "ssliop")]
@@ -40,7 +38,7 @@ use crate::rtscheduling::{Scheduler, SchedulingCurrent};
 use crate::schedule::{
     ActiveSchedule, ClientScheduler, LoadedSchedule, ServerScheduler, StartError,
 };
-use crate::server::{self, ListeningEndpoints, Watcher};
+use crate::server::{self, ListeningEndpoints, ServerState, Watcher};
 
 pub use ready::NotifyError;
 pub use rt_orb::RtOrb;
@@ -141,7 +139,7 @@ impl Orb {
             // A program with a subscriber of its own receives the events there.
             let _ = crate::log::install(&config).map(std::mem::forget);
         }
-        let core = Core::new(config, protocols);
+        let core = Core::new(config, protocols, Box::new(ServerState::default()));
         #[cfg(feature = "schedule")]
         if let Some(schedule) = schedule {
             let active = ActiveSchedule::start(&core, schedule).inspect_err(|_| {

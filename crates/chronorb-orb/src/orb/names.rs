@@ -6,8 +6,8 @@ use chronorb_giop::url::NameComponent;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use crate::call::{Operation, Reply, reply_error, unknown_user_exception};
+use crate::core::Object;
 use crate::failure::because;
-use crate::object::Object;
 use crate::scope::Scope;
 
 /// Calls `CosNaming::NamingContext::resolve`.

@@ -9,9 +9,8 @@ use chronorb_giop::{Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
 use chronorb_rt::Text;
 use chronorb_transport::Address;
 
-use crate::core::Core;
+use crate::core::{Core, Object};
 use crate::failure::because;
-use crate::object::Object;
 
 use super::names;
 

@@ -26,7 +26,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         // Both may run application code, which may use pools, so no lock is held.
         core.poas.deactivate();
         core.main.close();
-        core.lane_ended();
+        server::lane_ended(core);
     }
     core.client.leave(core.number);
     if !wait {

@@ -13,8 +13,8 @@ use chronorb_transport::{Interest, Reactor};
 use super::{Outbox, OutboxInner, OutboxLimits};
 use crate::call::Operation;
 use crate::client::OnewayPath;
+use crate::core::Object;
 use crate::failure::because;
-use crate::object::Object;
 use crate::orb::Orb;
 use crate::rtcorba::Priority;
 

@@ -15,10 +15,10 @@ use super::{
     ServantActivator, ServantError, ServantManager, ThreadModel,
 };
 use crate::call::Servant;
+use crate::core::Object;
 use crate::demux::hash_of;
 use crate::failure;
 use crate::failure::DISCARDED;
-use crate::object::Object;
 use crate::rtcorba::Priority;
 
 impl Poa {

@@ -22,8 +22,8 @@ use super::{
 use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, DirectoryEntry};
+use crate::lanes::{PoolHandle, PoolUse};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
-use crate::server::{PoolUse, ServerPool};
 
 /// A POA. A handle; clones are the same POA.
 ///
@@ -54,7 +54,7 @@ pub(super) struct Inner {
     /// The most urgent priority that a client may propagate, if there is a bound.
     pub(super) ceiling: Option<Priority>,
     /// The pool that it names, or the ORB's own from the first object on.
-    pub(super) pool: OnceLock<Arc<ServerPool>>,
+    pub(super) pool: OnceLock<Arc<PoolHandle>>,
     /// Keeps that pool from being destroyed before it.
     pub(super) pool_use: PiMutex<Option<PoolUse>>,
     /// The key in the table of POAs.
@@ -158,11 +158,11 @@ impl Poa {
 
     /// The pool that serves its objects. That of the ORB opens its endpoints and starts its
     /// threads when the first object needs them, so that a server of lanes alone has no others.
-    pub(crate) fn pool(&self) -> Result<&Arc<ServerPool>, SystemException> {
+    pub(crate) fn pool(&self) -> Result<&Arc<PoolHandle>, SystemException> {
         if let Some(pool) = self.inner.pool.get() {
             return Ok(pool);
         }
-        let pool = ServerPool::default_of(&self.inner.core)?;
+        let pool = self.inner.core.server.default_pool(&self.inner.core)?;
         Ok(self.inner.pool.get_or_init(|| pool))
     }
 

@@ -9,8 +9,7 @@ use thiserror::Error;
 
 use super::{ObjectId, Poa};
 use crate::call::{Call, Servant};
-use crate::core::Core;
-use crate::object::Object;
+use crate::core::{Core, Object};
 use crate::rtcorba::Priority;
 
 /// `PortableServer::Current`: the target of the request that the calling thread is serving (CORBA

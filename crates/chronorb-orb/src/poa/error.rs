@@ -3,8 +3,8 @@
 use chronorb_giop::SystemException;
 use thiserror::Error;
 
+use crate::core::Object;
 use crate::failure::{self, LastFailure};
-use crate::object::Object;
 
 /// A POA could not be made.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

@@ -11,7 +11,7 @@ use chronorb_rt::{Key, PiMutex};
 use super::Poa;
 use super::serial::Serial;
 use crate::core::Core;
-use crate::server::ServerLane;
+use crate::lanes::LaneHandle;
 
 /// The reason why a request has to wait for its POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +27,7 @@ pub(crate) enum WaitCause {
 pub(crate) struct Ticket {
     poa: Poa,
     closed: WaitCause,
-    lane: Arc<ServerLane>,
+    lane: Arc<LaneHandle>,
 }
 
 /// The lanes that have parked requests for a manager or a POA.
@@ -37,7 +37,7 @@ pub(super) struct Waiters {
     /// checks the gate, and a thread that opens the gate then checks the count; so one of them
     /// observes the other.
     count: AtomicUsize,
-    lanes: PiMutex<Vec<(Arc<ServerLane>, usize)>>,
+    lanes: PiMutex<Vec<(Arc<LaneHandle>, usize)>>,
 }
 
 impl fmt::Debug for Waiters {
@@ -54,7 +54,7 @@ impl Ticket {
         core: &Core,
         place: Key,
         closed: WaitCause,
-        lane: &Arc<ServerLane>,
+        lane: &Arc<LaneHandle>,
     ) -> Option<Self> {
         let poa = core.poas.held_at(place)?;
         let this = Self {
@@ -92,7 +92,7 @@ impl Drop for Ticket {
 }
 
 impl Waiters {
-    fn add(&self, lane: &Arc<ServerLane>) {
+    fn add(&self, lane: &Arc<LaneHandle>) {
         {
             let mut lanes = self.lanes.lock();
             match lanes.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lane)) {
@@ -103,7 +103,7 @@ impl Waiters {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn remove(&self, lane: &Arc<ServerLane>) {
+    fn remove(&self, lane: &Arc<LaneHandle>) {
         self.count.fetch_sub(1, Ordering::AcqRel);
         let mut lanes = self.lanes.lock();
         let at = lanes.iter().position(|(known, _)| Arc::ptr_eq(known, lane));

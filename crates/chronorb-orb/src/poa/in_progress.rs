@@ -1,12 +1,12 @@
 //! Things that are being made or unmade by a thread, while others wait for them.
 
 use std::borrow::Borrow;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
+
+use crate::thread_number::{NOBODY, this_thread};
 
 /// The keys of the things in progress.
 pub(super) struct InProgress<K> {
@@ -132,22 +132,6 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         }
     }
 }
-
-/// A number of the calling thread that no other has, nor will have.
-pub(crate) fn this_thread() -> u64 {
-    static NUMBERS: AtomicU64 = AtomicU64::new(NOBODY + 1);
-    thread_local! {
-        static NUMBER: Cell<u64> = const { Cell::new(NOBODY) };
-    }
-    let mut number = NUMBER.get();
-    if number == NOBODY {
-        number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        NUMBER.set(number);
-    }
-    number
-}
-
-pub(crate) const NOBODY: u64 = 0;
 
 #[cfg(test)]
 mod tests {

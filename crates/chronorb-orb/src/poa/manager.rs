@@ -11,7 +11,6 @@ use thiserror::Error;
 use super::gate::Waiters;
 use super::{Poa, WaitError, is_in_upcall};
 use crate::core::Core;
-use crate::server::log_listening;
 
 /// A controller of the requests to its POAs (CORBA 3.3, 15.3.4). A handle.
 #[derive(Clone, Debug)]
@@ -73,7 +72,7 @@ impl PoaManager {
     pub fn activate(&self) -> Result<(), AdapterInactive> {
         self.change(ACTIVE)?;
         if let Some(core) = self.inner.core.upgrade() {
-            log_listening(&core);
+            core.server.log_listening(&core);
         }
         Ok(())
     }

@@ -35,7 +35,6 @@ pub use self::error::{
     ServantManagerError, WaitError,
 };
 pub(crate) use self::gate::{Ticket, WaitCause};
-pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
 pub use self::key::describe_object_key;
 pub use self::manager::{

@@ -24,11 +24,10 @@ use chronorb_transport::tls::Verify;
 
 use super::table::Active;
 use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, PriorityModel};
-use crate::core::Core;
+use crate::core::{Core, Object};
 use crate::failure;
-use crate::object::Object;
+use crate::lanes::{PoolHandle, PublishedEndpoint};
 use crate::rtcorba::{Priority, PriorityBands};
-use crate::server::{PublishedEndpoint, ServerPool};
 
 /// The strangers that can send requests to a POA without proof of their identity.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -212,7 +211,7 @@ impl Poa {
         let is_bounded = self.inner.ceiling.is_some()
             || !matches!(model, Some((PriorityModel::ClientPropagated, _)));
         let pool = self.inner.pool.get().filter(|_| !is_bounded)?;
-        let published = pool.lanes().iter().flat_map(|lane| lane.published());
+        let published = pool.lanes().iter().flat_map(|lane| &*lane.published);
         let unbounded = published.filter(|it| it.endpoint.priority_ceiling().is_none());
         unbounded.filter_map(|it| self.reach_of(it)).max()
     }
@@ -324,16 +323,16 @@ const REASSIGNED: SystemException = SystemException::no(
 pub(super) fn ceiling_of(
     core: &Core,
     policies: &Policies,
-    pool: Option<&ServerPool>,
+    pool: Option<&PoolHandle>,
 ) -> Option<Priority> {
     let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
     // The one lane of a pool without lanes does not count.
     let lanes = pool.filter(|pool| pool.has_lanes());
-    let lanes = lanes.into_iter().flat_map(ServerPool::lanes);
+    let lanes = lanes.into_iter().flat_map(PoolHandle::lanes);
     policies
         .ceiling
         .or_else(|| bands.map(|band| band.high).max())
-        .or_else(|| lanes.filter_map(|lane| lane.priority()).max())
+        .or_else(|| lanes.filter_map(|lane| lane.priority).max())
         .or(core.config.priority_ceiling)
 }
 

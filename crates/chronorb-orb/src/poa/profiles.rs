@@ -7,14 +7,14 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
+use crate::lanes::{LaneHandle, PoolHandle, PublishedEndpoint};
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
-use crate::server::{PublishedEndpoint, ServerLane, ServerPool};
 
 /// The common content of the profiles of a reference.
 pub(super) struct ProfileContents<'a> {
     pub(super) core: &'a Core,
-    pub(super) pool: &'a ServerPool,
+    pub(super) pool: &'a PoolHandle,
     pub(super) key: &'a [u8],
     pub(super) policies: Vec<PolicyValue>,
     /// The endpoints that may be published; empty for all.
@@ -26,7 +26,7 @@ impl ProfileContents<'_> {
     /// endpoints, or of the protocols that are asked for, and by those only.
     pub(super) fn profiles(
         &self,
-        lane: &ServerLane,
+        lane: &LaneHandle,
         wanted: Option<&Protocols>,
     ) -> Result<Vec<TaggedProfile>, SystemException> {
         let wanted = wanted.or_else(|| self.core.rt.policies.server_protocols());
@@ -60,12 +60,12 @@ impl ProfileContents<'_> {
     }
 
     /// Returns the addresses of the lane that are published.
-    fn published<'l>(&self, lane: &'l ServerLane) -> impl Iterator<Item = &'l PublishedEndpoint> {
+    fn published<'l>(&self, lane: &'l LaneHandle) -> impl Iterator<Item = &'l PublishedEndpoint> {
         let told = |asked: &Endpoint| {
             let mut endpoints = self.endpoints.iter();
             self.endpoints.is_empty() || endpoints.any(|told| told.is_same_place(asked))
         };
-        lane.published().filter(move |p| told(&p.endpoint))
+        lane.published.iter().filter(move |p| told(&p.endpoint))
     }
 
     /// Adds the profile of a protocol; one for each address if it has no alternate addresses.
@@ -149,8 +149,8 @@ impl ProfileContents<'_> {
         if !self.pool.has_lanes() {
             return Vec::new();
         }
-        let of_lane = |lane: &ServerLane| {
-            let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
+        let of_lane = |lane: &LaneHandle| {
+            let priority = lane.priority.map_or(ANY_PRIORITY, |p| p.value());
             let ways = self.published(lane).map(|p| &p.way);
             let own = ways.filter(|way| way.protocol == tag);
             own.map(|way| (way.address.clone(), priority))

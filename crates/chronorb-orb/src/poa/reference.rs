@@ -14,10 +14,10 @@ use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
 #[cfg(any(feature = "diop", feature = "schedule"))]
 use crate::core::Core;
+use crate::core::Object;
 use crate::demux::{Demultiplexing, hash_of};
-use crate::object::Object;
+use crate::lanes::{LaneHandle, PoolHandle};
 use crate::rtcorba::Priority;
-use crate::server::{ServerLane, ServerPool};
 
 impl Poa {
     /// A reference to an object that is not active (yet), under a new id.
@@ -258,7 +258,7 @@ pub(crate) fn forwarded_policies(core: &Core, key: &ObjectKey<'_>) -> Option<Tag
 
 /// Returns the lane whose endpoint clients without knowledge of lanes use: that of the priority
 /// that the server declares, else the least urgent.
-fn published_lane(pool: &ServerPool, declared: Option<Priority>) -> &ServerLane {
+fn published_lane(pool: &PoolHandle, declared: Option<Priority>) -> &LaneHandle {
     declared
         .and_then(|priority| pool.lane_of(priority))
         .unwrap_or_else(|| pool.least_urgent_lane())

@@ -8,10 +8,10 @@ use chronorb_giop::SystemException;
 use chronorb_rt::{PiMutex, PiMutexGuard};
 
 use super::gate::Waiters;
-use super::in_progress::{NOBODY, this_thread};
 use super::{Poa, ThreadModel, is_in_upcall};
 use crate::failure::DISCARDED;
 use crate::rtcorba::{Priority, request_priority};
+use crate::thread_number::{NOBODY, this_thread};
 
 /// A recursive lock for one thread at a time. A waiter lends its priority to the owner.
 pub(super) struct Serial {

@@ -23,10 +23,8 @@ use super::{
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
 use crate::failure::{ADAPTER_DESTROYED, DISCARDED, NO_SUCH_ADAPTER};
+use crate::lanes::PoolUse;
 use crate::rtcorba::{BidirectionalMode, PriorityBand, PriorityModel, Protocol, Protocols};
-use crate::server::PoolUse;
-#[cfg(feature = "bidir")]
-use crate::server::ServerPool;
 
 impl Poa {
     /// The root POA of an ORB; the first call makes it.
@@ -42,7 +40,7 @@ impl Poa {
             let manager =
                 manager.map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?;
             let mut policies = Policies::of_root();
-            if core.is_secure() {
+            if core.config.is_secure() {
                 policies.authenticate_keys(&core.poas.key_codes);
             }
             Self::make(core, "RootPOA", None, manager, policies, None)
@@ -73,7 +71,7 @@ impl Poa {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
         }
         let mut effective = Policies::new(policies, &self.core().protocols)?;
-        if core.is_secure() && !policies.iter().any(|p| matches!(p, Policy::ObjectKeys(_))) {
+        if core.config.is_secure() && !policies.iter().any(|p| matches!(p, Policy::ObjectKeys(_))) {
             effective.authenticate_keys(&core.poas.key_codes);
         }
         if effective.object_keys == ObjectKeys::Authenticated
@@ -345,7 +343,7 @@ impl Poa {
                 Some(_) => {}
             }
             let covers_lane = |band: &PriorityBand| {
-                let mut lanes = pool.lanes().iter().filter_map(|lane| lane.priority());
+                let mut lanes = pool.lanes().iter().filter_map(|lane| lane.priority);
                 lanes.any(|lane| band.contains(lane))
             };
             let bands = policies.bands.as_ref().map_or(&[][..], |b| b.as_slice());
@@ -402,7 +400,10 @@ fn takes_callbacks(core: &Arc<Core>, pool: &Option<PoolUse>) -> Result<bool, Sys
     }
     let pool = match pool {
         Some(used) => used.pool().clone(),
-        None => ServerPool::default_of(core)?,
+        None => core.server.default_pool(core)?,
+    };
+    let Some(pool) = core.server.callback_pool(&pool) else {
+        return Ok(false);
     };
     let (is_open, is_new) = core.bidirectional.open(pool);
     if is_new {

@@ -17,7 +17,7 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
     let all = vec![
         // A reference with a group profile is one to a group, whatever its other profiles.
         #[cfg(feature = "miop")]
-        crate::groups::protocol(config),
+        super::group::protocol(config),
         #[cfg(feature = "shmiop")]
         PluggableProtocol::new(
             Arc::new(chronorb_transport::shm::SharedMemory),

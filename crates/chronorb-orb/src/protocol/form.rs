@@ -118,8 +118,8 @@ impl AddressForm {
     #[cfg(feature = "miop")]
     pub(super) const GROUP: Self = Self(&Codec {
         any: || Address::host("", 0),
-        encode: crate::groups::form::encode,
-        decode: crate::groups::form::decode,
+        encode: super::group::encode,
+        decode: super::group::decode,
         encode_lanes: |_| Err(CdrError::BadReference),
         decode_lanes: |_| None,
     });

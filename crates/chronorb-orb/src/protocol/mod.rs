@@ -7,6 +7,8 @@
 
 mod builtin;
 mod form;
+#[cfg(feature = "miop")]
+mod group;
 #[cfg(feature = "uiop")]
 mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]

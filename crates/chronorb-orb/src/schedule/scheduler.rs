@@ -11,10 +11,9 @@ use super::ScheduleTable;
 use super::load::{StartError, sessions_of};
 use super::start::{ActiveSchedule, ObjectPriority, ProcessorPool};
 use crate::call::Servant;
-use crate::core::Core;
+use crate::core::{Core, Object};
 use crate::failure::because;
-use crate::object::Object;
-use crate::poa::PriorityModel;
+use crate::lanes::PriorityModel;
 use crate::poa::{ActivateError, CreatePoaError, ObjectError, Poa, PoaManager, Policy};
 use crate::rtcorba::{Priority, RtCurrent};
 

@@ -10,17 +10,8 @@ use super::lane::setup::LaneSetup;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::{Incident, Incidents};
-use crate::protocol::Way;
+use crate::lanes::PublishedEndpoint;
 use crate::rtcorba::Priority;
-
-/// An endpoint as references name it.
-pub(crate) struct PublishedEndpoint {
-    pub(crate) way: Way,
-    /// The endpoint that the configuration asked for.
-    pub(crate) endpoint: Endpoint,
-    /// The greatest GIOP version of the endpoint, where it is less than the ORB's.
-    pub(crate) version: Option<Version>,
-}
 
 /// An endpoint that is open.
 pub(super) struct OpenEndpoint {

@@ -28,7 +28,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::datagram_peers::{DatagramPeers, is_datagram_peer};
-use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
+use super::endpoints::{Endpoints, OpenEndpoint, no_resources};
 use super::input::Input;
 use super::load::Load;
 use super::parking::Parking;
@@ -40,6 +40,7 @@ use super::watch::{LaneWatch, are_times_wanted};
 use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
+use crate::lanes::{LaneHandle, PublishedEndpoint};
 use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::quota::{OriginKey, Shares};
@@ -52,7 +53,8 @@ pub(crate) struct ServerLane {
     reactor: Reactor,
     /// Emptied, and so closed, when the lane ends.
     acceptors: PiMutex<Vec<EndpointSlot>>,
-    published: Arc<[PublishedEndpoint]>,
+    /// The lane, as POAs know it.
+    pub(super) handle: Arc<LaneHandle>,
     /// Whether it reads requests; otherwise another lane does for it.
     reads: bool,
     /// Less urgent lanes for which it reads, the most urgent first. They end after it.
@@ -150,16 +152,21 @@ impl ServerLane {
             let stop = Wake::new()?;
             reactor.add(&stop, STOP, Interest::Everyone)?;
             let config = &core.config;
-            let parking = Parking::new(config, load.clone())?;
-            reactor.add(&parking.bell, PARKED, Interest::Read)?;
+            let handle = Arc::new(LaneHandle {
+                priority: setup.priority,
+                published,
+                bell: Wake::new()?,
+            });
+            let parking = Parking::new(config, load.clone(), handle.clone());
+            reactor.add(&handle.bell, PARKED, Interest::Read)?;
             for (i, endpoint) in acceptors.iter().enumerate() {
                 reactor.add(&endpoint.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
             }
-            Ok((reactor, stop, parking))
+            Ok((reactor, stop, handle, parking))
         })();
         let no_descriptor =
             |e: io::Error| no_resources(&core.incidents, &setup, "no descriptor", &e);
-        let (reactor, stop, parking) = made.map_err(no_descriptor)?;
+        let (reactor, stop, handle, parking) = made.map_err(no_descriptor)?;
         let strategy = LaneStrategy::new(&core.config, &setup, scheduler);
         let what = "threads cannot be called";
         let strategy = strategy.map_err(|e| no_resources(&core.incidents, &setup, what, &e))?;
@@ -167,7 +174,7 @@ impl ServerLane {
             reactor,
             stop,
             parking,
-            published,
+            handle,
             served_lanes,
             reads: !acceptors.is_empty(),
             acceptors: PiMutex::new(acceptors.into_iter().map(Some).collect()),
@@ -210,7 +217,7 @@ impl ServerLane {
 
     /// The endpoints at which clients reach it.
     pub(crate) fn published(&self) -> impl Iterator<Item = &PublishedEndpoint> {
-        self.published.iter()
+        self.handle.published.iter()
     }
 
     /// Whether it reads its requests itself.
@@ -235,11 +242,6 @@ impl ServerLane {
     /// Whether neither the lane nor the connection has ended.
     pub(super) fn is_live(&self, key: Key) -> bool {
         !self.is_stopping() && self.connections.get(key).is_some()
-    }
-
-    /// Makes a thread check whether parked requests may continue.
-    pub(crate) fn ring(&self) {
-        self.parking.bell.notify();
     }
 
     pub(super) fn next_number(&self) -> u32 {
@@ -786,7 +788,7 @@ impl ServerLane {
             self.served_lanes
                 .iter()
                 .for_each(|lane| lane.leave_one(core));
-            core.lane_ended();
+            super::state::lane_ended(core);
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn learn_listen_points(core: &Core, at: At<'_>, contexts: &[ServiceCo
     if points.len() > MAX_LISTEN_POINTS as usize {
         return refused(points.len() as i64);
     }
-    let Some(lane) = core.server.lane(at.lane) else {
+    let Some(lane) = core.server().lane(at.lane) else {
         return;
     };
     for point in points {

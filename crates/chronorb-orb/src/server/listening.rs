@@ -7,10 +7,10 @@ use std::time::Duration;
 use chronorb_rt::Deadline;
 use chronorb_transport::host_addresses;
 
-use super::PublishedEndpoint;
 use crate::core::Core;
 #[cfg(feature = "tracing")]
 use crate::incident::Incident;
+use crate::lanes::PublishedEndpoint;
 
 /// The endpoints at which an ORB listens, and the proof that each asks of peers. Its `Display` is
 /// the line that a server logs at its start.
@@ -121,7 +121,13 @@ const LOOK_UP: Duration = Duration::from_secs(1);
 pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
     let (mut open, mut unreachable) = (None, Vec::new());
-    for lane in core.server.pools.lock().all().flat_map(|pool| pool.lanes()) {
+    for lane in core
+        .server()
+        .pools
+        .lock()
+        .all()
+        .flat_map(|pool| pool.lanes())
+    {
         for published in lane.published() {
             let endpoint = of_published(core, published);
             if endpoints.contains(&endpoint) {
@@ -147,7 +153,7 @@ pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
             "{reach} chooses the priorities of the POA {poa:?} (-ORBPriorityCeiling)"
         ));
     }
-    if let Some((descriptors, wanted)) = core.server.lack_of_files() {
+    if let Some((descriptors, wanted)) = core.server().lack_of_files() {
         warnings.push(format!(
             "{descriptors} descriptors (ulimit -n) are fewer than {wanted} connections \
              (-ORBMaxConnections)"
@@ -165,7 +171,7 @@ pub(crate) fn log_listening(core: &Core) {
     #[cfg(feature = "tracing")]
     {
         let listening = listening(core);
-        let mut told = core.server.logged_listening.lock();
+        let mut told = core.server().logged_listening.lock();
         if listening.endpoints.is_empty() || *told == listening {
             return;
         }

@@ -38,12 +38,10 @@ mod turns;
 mod watch;
 mod worker;
 
-pub(crate) use endpoints::PublishedEndpoint;
-pub(crate) use lane::ServerLane;
 pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};
 pub(crate) use listening::{listening, log_listening};
-pub(crate) use main_thread::MainThread;
-
-pub(crate) use pool::{PoolUse, ServerPool, is_pool_thread, is_published, report_unused_endpoints};
+pub(crate) use pool::{ServerPool, is_pool_thread, report_unused_endpoints};
+#[cfg(feature = "miop")]
+pub(crate) use pool::{join_group, leave_group};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
-pub(crate) use state::{ServerState, stop};
+pub(crate) use state::{ServerState, lane_ended, stop};

@@ -6,15 +6,15 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, PiMutex, Wake};
+use chronorb_rt::{Deadline, PiMutex};
 
 use super::load::Load;
 use crate::config::OrbConfig;
+use crate::lanes::LaneHandle;
 use crate::poa::Ticket;
 use crate::rtcorba::Priority;
 
@@ -31,7 +31,7 @@ pub(super) struct Parking<R> {
     max_octets: usize,
     hold: Duration,
     /// Notified when a request may continue.
-    pub(super) bell: Wake,
+    lane: Arc<LaneHandle>,
 }
 
 /// A request that waits for its POA. Requests continue by priority, then in order of arrival.
@@ -47,12 +47,9 @@ pub(super) struct ParkedRequest<R> {
 }
 
 impl<R> Parking<R> {
-    /// Returns an empty set of parked requests.
-    ///
-    /// # Errors
-    /// No descriptor is left.
-    pub(super) fn new(config: &OrbConfig, load: Arc<Load>) -> io::Result<Self> {
-        Ok(Self {
+    /// Returns an empty set of parked requests of a lane.
+    pub(super) fn new(config: &OrbConfig, load: Arc<Load>, lane: Arc<LaneHandle>) -> Self {
+        Self {
             parked: PiMutex::new(Some(Vec::new())),
             count: AtomicUsize::new(0),
             load,
@@ -60,8 +57,8 @@ impl<R> Parking<R> {
             octets: AtomicUsize::new(0),
             max_octets: config.max_buffered_octets,
             hold: config.hold_timeout,
-            bell: Wake::new()?,
-        })
+            lane,
+        }
     }
 
     /// Whether no further request can be parked.
@@ -98,7 +95,7 @@ impl<R> Parking<R> {
         waiting.insert(at, parked);
         drop(all);
         if rings {
-            self.bell.notify();
+            self.lane.ring();
         }
     }
 
@@ -113,7 +110,7 @@ impl<R> Parking<R> {
         self.octets.fetch_sub(parked.octets, Ordering::Relaxed);
         if waiting.iter().any(ParkedRequest::is_over) {
             // Another thread continues with that one.
-            self.bell.notify();
+            self.lane.ring();
         }
         Some(parked)
     }
@@ -124,7 +121,7 @@ impl<R> Parking<R> {
             && let Some(all) = &*self.parked.lock()
             && all.iter().any(ParkedRequest::is_over)
         {
-            self.bell.notify();
+            self.lane.ring();
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chronorb_giop::{
     CompletionStatus, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor,
@@ -12,19 +11,21 @@ use chronorb_transport::{Address, Endpoint};
 
 use super::endpoints::Endpoints;
 use super::lane::ServerLane;
-use super::lane::setup::{self, LaneSetup};
+use super::lane::setup::LaneSetup;
 use super::queued::QueuedRequest;
 use super::scheduler::{PoolScheduler, SchedulerSetup};
+use super::state::ServerState;
 use super::threads;
 #[cfg(feature = "bidir")]
 use crate::config::ThreadpoolStrategy::{Reactive, ThreadPerConnection};
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-use crate::protocol::{PluggableProtocol, Way};
-use crate::rtcorba::{
-    DestroyThreadpoolError, LaneSpec, PoolSpec, Priority, RequestBuffering, ThreadpoolId,
+use crate::lanes::{
+    DestroyThreadpoolError, LaneSpec, PoolHandle, PoolSpec, PoolUse, RequestBuffering,
+    ThreadpoolId, lane_of_thread,
 };
+use crate::protocol::{PluggableProtocol, Way};
 
 /// The thread pools of an ORB.
 #[derive(Default)]
@@ -43,9 +44,7 @@ impl Pools {
 
     /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
     pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
-        let pool = self.get(id)?;
-        pool.users.fetch_add(1, Ordering::AcqRel);
-        Some(PoolUse(pool))
+        self.get(id).map(|pool| PoolUse::new(pool.handle.clone()))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ServerPool>> {
@@ -61,38 +60,20 @@ impl Pools {
 
 /// A thread pool. Without lanes it is a pool of one lane that serves requests of any priority.
 pub(crate) struct ServerPool {
-    /// The number of the pool; 0 for the default pool.
-    number: u32,
+    /// The pool, as POAs know it.
+    handle: Arc<PoolHandle>,
     lanes: Vec<Arc<ServerLane>>,
-    laned: bool,
     scheduler: Option<Arc<PoolScheduler>>,
-    /// The number of POAs that the pool serves.
-    users: AtomicUsize,
-}
-
-/// A POA's use of a pool, until the POA is destroyed.
-pub(crate) struct PoolUse(Arc<ServerPool>);
-
-impl PoolUse {
-    pub(crate) fn pool(&self) -> &Arc<ServerPool> {
-        &self.0
-    }
-}
-
-impl Drop for PoolUse {
-    fn drop(&mut self) {
-        self.0.users.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 impl ServerPool {
     /// Returns the pool of POAs that name none; the first call makes it.
-    pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<Self>, SystemException> {
-        let mut pools = core.server.pools.lock();
+    pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<PoolHandle>, SystemException> {
+        let mut pools = core.server().pools.lock();
         // Under the lock, so that no pool is opened once the ORB stops all pools.
         core.check_running()?;
         if let Some(pool) = &pools.default {
-            return Ok(pool.clone());
+            return Ok(pool.handle.clone());
         }
         let threads = core.config.threads;
         let spec = PoolSpec {
@@ -120,8 +101,9 @@ impl ServerPool {
         };
         log::start();
         let pool = Self::open(core, 0, &spec, &[endpoints])?;
-        pools.default = Some(pool.clone());
-        Ok(pool)
+        let handle = pool.handle.clone();
+        pools.default = Some(pool);
+        Ok(handle)
     }
 
     /// Makes a pool of an RT ORB.
@@ -134,7 +116,7 @@ impl ServerPool {
             let cure = "use another -ORBThreadpoolStrategy, or a pool without";
             return Err(because(exception, format_args!("{why}; {cure}")));
         }
-        let mut pools = core.server.pools.lock();
+        let mut pools = core.server().pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
         let lanes = 0..spec.lanes.len() as u32;
@@ -180,15 +162,15 @@ impl ServerPool {
     ) -> Result<(), DestroyThreadpoolError> {
         let bad_order = |minor| SystemException::no(SystemExceptionKind::BadInvOrder, minor);
         let pool = {
-            let mut pools = core.server.pools.lock();
+            let mut pools = core.server().pools.lock();
             core.check_running()?;
             let pool = pools.get(id);
             let pool = pool.ok_or(DestroyThreadpoolError::InvalidThreadpool)?;
             let here = worker_pool(core);
-            if here == Some(pool.number) {
+            if here == Some(pool.number()) {
                 return Err(bad_order(minor::WOULD_DEADLOCK).into());
             }
-            if pool.users.load(Ordering::Acquire) > 0 {
+            if pool.handle.is_in_use() {
                 return Err(bad_order(minor::THREADPOOL_IN_USE).into());
             }
             pools.named[id.0 as usize - 1] = None;
@@ -261,7 +243,7 @@ impl ServerPool {
             .collect::<Result<Vec<_>, SystemException>>()?;
         let scheduler = scheduler_of(core, spec, &setups)?;
         let max_connections = core.config.max_connections;
-        core.server
+        core.server()
             .make_room_for_lanes(endpoints.len(), max_connections);
         let lanes = if strategy.filters() {
             open_with_one_reader(core, setups, &endpoints.concat(), scheduler.as_ref())?
@@ -275,12 +257,11 @@ impl ServerPool {
             let lanes = setups.into_iter().zip(endpoints).map(open);
             lanes.collect::<Result<Vec<_>, _>>()?
         };
+        let handles = lanes.iter().map(|lane| lane.handle.clone());
         let pool = Arc::new(Self {
-            number,
+            handle: Arc::new(PoolHandle::new(number, handles.collect(), spec.laned)),
             lanes,
-            laned: spec.laned,
             scheduler,
-            users: AtomicUsize::new(0),
         });
         for lane in pool.lanes.iter().filter(|lane| lane.reads()) {
             if let Err(exception) = threads::start(core, lane) {
@@ -306,45 +287,21 @@ impl ServerPool {
     }
 
     pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Whether this is the pool of POAs that name none.
-    pub(crate) fn is_default(&self) -> bool {
-        self.number == 0
-    }
-
-    /// The lane that the calling thread serves, if it is one of this pool.
-    pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&ServerLane> {
-        let (pool, lane) = setup::lane_of_thread(core)?;
-        let lane = self.lanes.get(lane as usize)?;
-        (pool == self.number).then_some(lane)
+        self.handle.number()
     }
 
     pub(crate) fn has_lanes(&self) -> bool {
-        self.laned
+        self.handle.has_lanes()
     }
 
     pub(crate) fn lanes(&self) -> &[Arc<ServerLane>] {
         &self.lanes
     }
-
-    pub(crate) fn lane_of(&self, priority: Priority) -> Option<&ServerLane> {
-        let mut lanes = self.lanes.iter();
-        let lane = lanes.find(|lane| lane.priority() == Some(priority))?;
-        Some(lane)
-    }
-
-    pub(crate) fn least_urgent_lane(&self) -> &ServerLane {
-        let least = self.lanes.iter().min_by_key(|lane| lane.priority());
-        // Both functions that make a pool refuse one without lanes.
-        least.expect("a pool has a lane")
-    }
 }
 
 /// Whether one of the addresses leads to this ORB.
-pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
-    let pools = core.server.pools.lock();
+pub(super) fn is_published(state: &ServerState, ways: &[Way]) -> bool {
+    let pools = state.pools.lock();
     let mut published = pools
         .all()
         .flat_map(|pool| pool.lanes())
@@ -352,10 +309,31 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
     published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
 }
 
+/// Makes all lanes of a pool listen at a group.
+#[cfg(feature = "miop")]
+pub(crate) fn join_group(
+    core: &Core,
+    pool: &PoolHandle,
+    endpoint: &Endpoint,
+) -> Result<(), SystemException> {
+    let pool = core.server().pool(pool);
+    let lanes = pool.iter().flat_map(|pool| pool.lanes());
+    let mut lanes = lanes.filter(|lane| lane.reads());
+    lanes.try_for_each(|lane| lane.join(core, endpoint))
+}
+
+/// Makes all lanes of a pool stop listening at a group.
+#[cfg(feature = "miop")]
+pub(crate) fn leave_group(core: &Core, pool: &PoolHandle, group: &Address) {
+    let pool = core.server().pool(pool);
+    let lanes = pool.iter().flat_map(|pool| pool.lanes());
+    lanes.for_each(|lane| lane.leave(group));
+}
+
 /// Reports endpoints of the configuration that belong to pools that were never made. A program that
 /// runs the ORB has made its pools.
 pub(crate) fn report_unused_endpoints(core: &Core) {
-    let made = core.server.pools.lock().named.len() as u32;
+    let made = core.server().pools.lock().named.len() as u32;
     for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
         if *pool > made {
             let setting = format_args!("-ORBLaneListenEndpoints {pool}:{lane}");
@@ -435,7 +413,7 @@ pub(crate) fn is_pool_thread(core: &Core) -> bool {
 
 /// The number of the pool that the calling thread serves.
 fn worker_pool(core: &Core) -> Option<u32> {
-    setup::lane_of_thread(core).map(|(pool, _)| pool)
+    lane_of_thread(core.number).map(|(pool, _)| pool)
 }
 
 /// The endpoints that the configuration gives to a lane.

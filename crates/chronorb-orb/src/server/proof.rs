@@ -132,7 +132,7 @@ pub(super) fn may_be_answered(request: usize, answer: usize) -> bool {
 /// not matter because no code outlives the process. A guess succeeds with probability 2⁻⁶⁴, and
 /// each guess costs a datagram.
 fn code_of(core: &Core, ip: IpAddr) -> [u8; 8] {
-    core.server.address_codes.hash_one(ip).to_be_bytes()
+    core.server().address_codes.hash_one(ip).to_be_bytes()
 }
 
 /// The address that the peer has to prove. Other protocols than DIOP do not allow a forged one.

@@ -9,6 +9,7 @@ use chronorb_rt::{Deadline, Key, Monotonic, Rank};
 
 use super::connection::WorkGuard;
 use super::lane::ServerLane;
+use super::main_thread;
 use super::parking::ParkedRequest;
 use super::scheduler::DispatchPermit;
 use crate::core::Core;
@@ -127,10 +128,11 @@ impl QueuedRequest {
         match hand_off.to {
             HandOffTarget::MainThread(priority) => {
                 let core = self.work.core.clone();
-                core.main.take_over(&core, priority, self);
+                main_thread::post(&core, priority, self);
             }
             HandOffTarget::Parking(place, closed, priority) => {
-                let ticket = Ticket::new(&self.work.core, place, closed, &self.work.entrance);
+                let ticket =
+                    Ticket::new(&self.work.core, place, closed, &self.work.entrance.handle);
                 self.park(ticket, priority);
             }
         }

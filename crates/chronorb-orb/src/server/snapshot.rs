@@ -12,7 +12,7 @@ use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 use crate::quota::QuotaSnapshot;
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
-    let pools: Vec<_> = core.server.pools.lock().all().cloned().collect();
+    let pools: Vec<_> = core.server().pools.lock().all().cloned().collect();
     Snapshot {
         orb_id: core.config.orb_id.clone(),
         strategy: core.config.threadpool_strategy,
@@ -54,12 +54,14 @@ pub(crate) enum Watcher {
 /// Makes present and later lanes measure times for a watcher, or ends that.
 pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     // Lanes are made under the lock.
-    let pools = core.server.pools.lock();
+    let pools = core.server().pools.lock();
     let watcher = watcher as u8;
     if take {
-        core.server.watchers.fetch_or(watcher, Ordering::Relaxed);
+        core.server().watchers.fetch_or(watcher, Ordering::Relaxed);
     } else {
-        core.server.watchers.fetch_and(!watcher, Ordering::Relaxed);
+        core.server()
+            .watchers
+            .fetch_and(!watcher, Ordering::Relaxed);
     }
     let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {

@@ -1,20 +1,25 @@
 //! The server's part of an ORB.
 
+use std::any::Any;
 use std::cmp::Reverse;
-#[cfg(feature = "bidir")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
+use chronorb_giop::SystemException;
 use chronorb_rt::{PiMutex, raise_open_files};
 
 #[cfg(feature = "tracing")]
 use super::ListeningEndpoints;
 #[cfg(feature = "bidir")]
 use super::lane::ServerLane;
-use super::pool::{PoolUse, Pools};
-use crate::core::{Core, RUNNING, STOPPING};
+use super::listening::log_listening;
+use super::pool::{Pools, ServerPool, is_published};
+#[cfg(feature = "bidir")]
+use crate::bidirectional::CallbackPool;
+use crate::core::{Core, RUNNING, STOPPED, STOPPING, Serving};
+use crate::lanes::{PoolHandle, PoolUse, ThreadpoolId};
+use crate::protocol::Way;
 use crate::quota::OriginKey;
-use crate::rtcorba::ThreadpoolId;
 
 /// The thread pools of an ORB and the resources that they share.
 pub(crate) struct ServerState {
@@ -49,9 +54,12 @@ impl Default for ServerState {
 }
 
 impl ServerState {
-    /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
-        self.pools.lock().use_pool(id)
+    /// Returns the pool of a handle, unless it was destroyed.
+    #[cfg(any(feature = "bidir", feature = "miop"))]
+    pub(super) fn pool(&self, of: &PoolHandle) -> Option<Arc<ServerPool>> {
+        let pools = self.pools.lock();
+        let mut all = pools.all();
+        all.find(|pool| pool.number() == of.number()).cloned()
     }
 
     /// The shared handle of a lane, unless its pool was destroyed.
@@ -69,7 +77,7 @@ impl ServerState {
     }
 
     /// Notes that the last thread of a lane has ended. Returns whether it was the last lane.
-    pub(crate) fn lane_ended(&self) -> bool {
+    fn lane_ended(&self) -> bool {
         self.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -78,19 +86,6 @@ impl ServerState {
         let more = lanes as u64 * u64::from(max_connections);
         let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
         raise_open_files(before + more);
-    }
-
-    /// Closes a connection of a client that is idle, in order, since no descriptor is left for a
-    /// connection to a server; returns whether there was one. The lane with the most connections is
-    /// the first.
-    #[cold]
-    pub(crate) fn make_room_for_file(&self) -> bool {
-        let pools = self.pools.lock();
-        let lanes = pools.all().flat_map(|pool| pool.lanes());
-        let mut lanes: Vec<_> = lanes.cloned().collect();
-        drop(pools);
-        lanes.sort_by_cached_key(|lane| Reverse(lane.connections.len()));
-        lanes.iter().any(|lane| lane.make_room(OriginKey::NONE))
     }
 
     /// The number of open files that the process may have, and the number that the connections of
@@ -102,17 +97,83 @@ impl ServerState {
     }
 }
 
+impl Serving for ServerState {
+    fn default_pool(&self, core: &Arc<Core>) -> Result<Arc<PoolHandle>, SystemException> {
+        ServerPool::default_of(core)
+    }
+
+    fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
+        self.pools.lock().use_pool(id)
+    }
+
+    #[cfg(feature = "bidir")]
+    fn callback_pool(&self, pool: &PoolHandle) -> Option<Arc<dyn CallbackPool>> {
+        Some(self.pool(pool)?)
+    }
+
+    fn is_published(&self, ways: &[Way]) -> bool {
+        is_published(self, ways)
+    }
+
+    fn log_listening(&self, core: &Core) {
+        log_listening(core);
+    }
+
+    /// The lane with the most connections is the first.
+    #[cold]
+    fn make_room_for_file(&self) -> bool {
+        let pools = self.pools.lock();
+        let lanes = pools.all().flat_map(|pool| pool.lanes());
+        let mut lanes: Vec<_> = lanes.cloned().collect();
+        drop(pools);
+        lanes.sort_by_cached_key(|lane| Reverse(lane.connections.len()));
+        lanes.iter().any(|lane| lane.make_room(OriginKey::NONE))
+    }
+}
+
+impl Core {
+    /// Returns the server's part.
+    pub(super) fn server(&self) -> &ServerState {
+        let state: &dyn Any = &*self.server;
+        state.downcast_ref().expect("the server's part is its own")
+    }
+}
+
 /// Begins the shutdown of the ORB and of all pools, unless another thread has. Returns the requests
 /// that waited for a thread, to be dropped without holding a lock. The caller then calls
-/// [`Core::lane_ended`] once.
+/// [`lane_ended`] once.
 pub(crate) fn stop(core: &Core) -> Option<impl Sized + use<>> {
-    let pools = core.server.pools.lock();
+    let pools = core.server().pools.lock();
     (core.state.get() == RUNNING).then(|| {
         core.state.set(STOPPING);
         // The shutdown counts as a lane until all lanes are notified, so one of them is the last.
-        core.server.lane_started();
+        core.server().lane_started();
         pools.stop()
     })
+}
+
+/// Notes that the last thread of a lane has ended. The last lane ends the ORB.
+pub(crate) fn lane_ended(core: &Core) {
+    let last = core.server().lane_ended();
+    if last && core.state.get() == STOPPING {
+        // The drop of servants may panic; the guard wakes threads that wait for the end anyway.
+        let _guard = StopGuard(core);
+        core.poas.clear();
+    }
+}
+
+/// A guard that marks the ORB as stopped when it is dropped.
+struct StopGuard<'c>(&'c Core);
+
+impl Drop for StopGuard<'_> {
+    fn drop(&mut self) {
+        self.0.state.set(STOPPED);
+        self.0.main.ring();
+        #[cfg(feature = "monitor")]
+        if let Some(monitor) = self.0.monitor.get() {
+            monitor.stop();
+        }
+    }
 }
 
 /// Open files of a process besides its connections.

@@ -31,7 +31,7 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<ServerLane>) -> Result<(), Syst
     // The calling thread counts too until all others run, so that the lane cannot end before; a
     // lane in turn counts as a thread of the lanes that it serves.
     for lane in std::iter::once(lane).chain(&lane.served_lanes) {
-        core.server.lane_started();
+        core.server().lane_started();
         lane.running.fetch_add(1, Ordering::AcqRel);
     }
     // No request is read for a lane before its threads have started.
@@ -285,7 +285,7 @@ fn serve_as_member(
             // Assigned requests come first; another thread reads on.
             match work {
                 Work::Serve { key, event } => lane.put_back(key, event),
-                Work::Resume => lane.ring(),
+                Work::Resume => lane.handle.ring(),
                 Work::Stop | Work::Nothing => {}
             }
             if !matches!(work, Work::Stop) {

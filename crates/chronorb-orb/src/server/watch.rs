@@ -13,7 +13,7 @@ use crate::observe::{Activity, TimeHistogram};
 
 /// Whether a new lane measures times from the start.
 pub(super) fn are_times_wanted(core: &Core) -> bool {
-    core.server.watchers.load(Ordering::Relaxed) != 0
+    core.server().watchers.load(Ordering::Relaxed) != 0
 }
 
 /// The state of one thread, written by that thread alone.

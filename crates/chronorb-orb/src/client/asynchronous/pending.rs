@@ -19,7 +19,7 @@ use super::completer::{AsyncCall, Continuation, entrust};
 use super::completion::Completion;
 use super::slot::{self, Slot};
 use crate::call::{Operation, Reply};
-use crate::object::Object;
+use crate::core::Object;
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::Interrupt;
 

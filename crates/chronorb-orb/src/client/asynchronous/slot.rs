@@ -18,9 +18,8 @@ use crate::client::binding::{Binding, BindingKey, NO_USABLE_PROFILE, flush_onewa
 use crate::client::connection::{Failure, MALFORMED, SharedOwner, SharedWait, comm_failure};
 use crate::client::invocation::{Invocation, locate};
 use crate::client::request::{Arguments, marshal, marshal_again, read_reply};
-use crate::core::Core;
+use crate::core::{Core, Object};
 use crate::failure::{self, LastFailure};
-use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::scheduling::CallConstraint;
 use crate::rtcorba::{Priority, request_priority};

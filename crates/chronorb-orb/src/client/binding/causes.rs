@@ -7,11 +7,10 @@ use chronorb_rt::Text;
 
 use super::NO_USABLE_PROFILE;
 use crate::client::route::NoRoute;
+use crate::core::Object;
 use crate::failure::{self, because};
-use crate::object::Object;
-use crate::profile::Profile;
+use crate::profile::{POLICIES_CONFLICT, Profile};
 use crate::protocol::Source;
-use crate::rtcorba::policies::POLICIES_CONFLICT;
 use crate::rtcorba::{ClientPolicy, Priority};
 
 /// Records why a call has no route.
@@ -57,7 +56,7 @@ pub(super) fn note_cause<const N: usize>(causes: &mut Text<N>) {
 #[cold]
 pub(super) fn unusable(object: &Object) -> SystemException {
     let (core, ior) = (object.core(), object.ior());
-    if Profile::of(ior, Source::Application, core).is_some() {
+    if Profile::of(ior, Source::Application, core.profile_reader()).is_some() {
         let what = "the reference came in a message, and does not prove that its local address is \
                     on this machine";
         let remedy = if cfg!(feature = "access") {

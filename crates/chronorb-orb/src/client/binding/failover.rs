@@ -12,8 +12,8 @@ use super::{
 use crate::client::attempt::{Destination, may_move};
 use crate::client::connection::{ChannelKind, ConnectionKey, HeartbeatPeer, NoConnection, open};
 use crate::client::request;
+use crate::core::Object;
 use crate::failure::because;
-use crate::object::Object;
 use crate::protocol::Way;
 use crate::rtcorba::FailoverPolicy;
 use crate::scope;

@@ -6,7 +6,6 @@
 //! is no `NO_PERMISSION` for a policy of the server at the wrong level.
 
 mod bands;
-mod effective;
 mod ends;
 mod failover;
 mod levels;
@@ -24,7 +23,6 @@ use chronorb_giop::{
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
-pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
 pub(crate) use ends::{EndPolicies, check_ends, utc_now};
 pub use failover::{FailoverPolicy, FailoverSemantics, Heartbeat, RetryBudget};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out, renew_bindings};

@@ -23,18 +23,18 @@ pub enum SetOverride {
 /// The policies of a level, or of several.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides {
-    pub(super) private: bool,
-    pub(super) bands: Option<PriorityBands>,
-    pub(super) protocols: Option<Protocols>,
-    pub(super) time_out: Option<Duration>,
-    pub(super) rebind: Option<RebindMode>,
-    pub(super) sync_scope: Option<SyncScope>,
-    pub(super) ends: EndPolicies,
-    pub(super) connect_timeout: Option<Duration>,
-    pub(super) buffering: Option<OnewayBuffering>,
-    pub(super) bidirectional: Option<BidirectionalMode>,
+    pub(crate) private: bool,
+    pub(crate) bands: Option<PriorityBands>,
+    pub(crate) protocols: Option<Protocols>,
+    pub(crate) time_out: Option<Duration>,
+    pub(crate) rebind: Option<RebindMode>,
+    pub(crate) sync_scope: Option<SyncScope>,
+    pub(crate) ends: EndPolicies,
+    pub(crate) connect_timeout: Option<Duration>,
+    pub(crate) buffering: Option<OnewayBuffering>,
+    pub(crate) bidirectional: Option<BidirectionalMode>,
     /// Boxed, because every reference has the place for it.
-    pub(super) failover: Option<Box<FailoverPolicy>>,
+    pub(crate) failover: Option<Box<FailoverPolicy>>,
     /// A service context of all requests. No policy: only references have one.
     #[cfg(feature = "access")]
     context: Option<Arc<CallContext>>,

@@ -14,7 +14,7 @@ use chronorb_transport::IoError;
 use super::Worker;
 use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
-use crate::groups::{GroupMember, Members};
+use crate::group_members::{GroupMember, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::KEPT_CAPACITY;
@@ -228,7 +228,7 @@ fn served_by(
     if pool.has_lanes() && lane.served_lanes.is_empty() {
         let own = priority.and_then(|priority| pool.lane_of(priority));
         let own = own.unwrap_or_else(|| pool.least_urgent_lane());
-        if !std::ptr::eq(own, lane) {
+        if !std::ptr::eq(own, &*lane.handle) {
             return None;
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{CdrError, Decoder};
 
-use crate::core::Core;
+use super::Core;
 
 /// The ORB of a decoder's object references, with the budget of one message at a time.
 ///

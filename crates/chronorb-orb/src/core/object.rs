@@ -17,26 +17,21 @@ use chronorb_giop::Version;
 use chronorb_giop::{AddressingDisposition, Ior, SystemException, TAG_UIPMC, TaggedProfile};
 use thiserror::Error;
 
+use super::Core;
+#[cfg(feature = "miop")]
+use super::group::Group;
+use super::host::Host;
 #[cfg(feature = "bidir")]
 use crate::bidirectional::{LaneConnection, ListenPoint};
-use crate::call::{Operation, Reply};
-use crate::client;
 use crate::config::Collocation;
-use crate::core::Core;
-#[cfg(feature = "miop")]
-use crate::groups::Group;
-use crate::host::Host;
-use crate::poa::{ObjectKey, PriorityModel};
-use crate::profile::{MAX_WAYS, Profile};
+use crate::lanes::PriorityModel;
+use crate::poa::ObjectKey;
+use crate::profile::{MAX_WAYS, Profile, effective_policy};
 use crate::protocol::Source;
 #[cfg(feature = "access")]
 use crate::rtcorba::policies::CallContext;
-use crate::rtcorba::policies::{
-    Overrides, effective_overrides, effective_policy, effective_time_out,
-};
+use crate::rtcorba::policies::{Overrides, effective_overrides, effective_time_out};
 use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, RebindMode, SetOverride};
-use crate::scope::Scope;
-use crate::server;
 
 /// A reference to an object of any interface (`CORBA::Object`). Never nil: nil is `Option`.
 ///
@@ -199,42 +194,6 @@ impl Object {
         &self.inner.ior
     }
 
-    /// Asks the object whether it has this interface (`_is_a`).
-    ///
-    /// # Errors
-    /// Those of any call.
-    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
-        if repository_id == OBJECT_ID {
-            return Ok(true);
-        }
-        #[cfg(feature = "miop")]
-        if let Some(group) = self.group()
-            && self.type_id() == repository_id
-            && group.answering().is_err()
-        {
-            return Ok(true);
-        }
-        let operation = Operation::twoway("_is_a");
-        self.ask(&operation, &|e| e.write_str(repository_id))
-    }
-
-    /// Asks whether the object no longer exists (`_non_existent`).
-    ///
-    /// # Errors
-    /// Those of any call except `OBJECT_NOT_EXIST`, which gives the answer `true`.
-    pub fn non_existent(&self) -> Result<bool, SystemException> {
-        use chronorb_giop::SystemExceptionKind::ObjectNotExist;
-        #[cfg(feature = "miop")]
-        if self.group().is_some_and(|group| group.answering().is_err()) {
-            // The members of a group are unknown, so it may always have some.
-            return Ok(false);
-        }
-        match self.ask(&Operation::twoway("_non_existent"), &|_| Ok(())) {
-            Err(exception) if exception.kind == ObjectNotExist => Ok(true),
-            other => other,
-        }
-    }
-
     /// Returns the same object with another limit for the total time of a call: only the policy
     /// [`ClientPolicy::RelativeRoundtripTimeout`] changes.
     #[must_use]
@@ -300,28 +259,6 @@ impl Object {
     /// states them; `None` without a priority model.
     pub fn priority_model(&self) -> Option<(PriorityModel, Priority)> {
         self.profile()?.priority_model
-    }
-
-    /// Prepares the connections for the calling thread's calls of this object, so that none of
-    /// them has to connect (`Object::_validate_connection`).
-    ///
-    /// Uses the thread's present priority; with priority bands, prepares each band that a call may
-    /// use, at each lane in it (only one band where the server declares the priority). Each
-    /// connection is tried by a locate request, and forwards are followed. An object that is
-    /// called within the process needs a connection only for oneway operations.
-    ///
-    /// # Errors
-    /// [`BindError::Inconsistent`] with the conflicting policies where a call would fail with
-    /// `INV_POLICY`; [`BindError::System`] with the exception of a call: `TRANSIENT` (OMG minor 2)
-    /// where the server cannot be reached, `TIMEOUT` where the time limit of one call expires,
-    /// `NO_RESOURCES` (OMG minor 2) where the server has no endpoint for a priority or band,
-    /// `OBJECT_NOT_EXIST` where the server has no such object.
-    pub fn validate_connection(&self) -> Result<(), BindError> {
-        #[cfg(feature = "miop")]
-        if self.group().is_some() {
-            return Ok(client::bind_group(self)?);
-        }
-        client::bind_explicitly(self)
     }
 
     /// Returns the same object with another kind of calls within the process.
@@ -429,87 +366,13 @@ impl Object {
             .is_some_and(|profile| self.is_of_this_orb(profile))
     }
 
-    /// Calls an operation and waits for the reply, which borrows from `scope`.
-    ///
-    /// Generated stubs call this. `arguments` may run more than once, because a retry repeats
-    /// the request, and large sequences are written in two passes.
-    ///
-    /// # Errors
-    /// All system exceptions of the server, and `TRANSIENT` where it cannot be reached,
-    /// `COMM_FAILURE` where the connection broke during the call, `TIMEOUT` where the call took
-    /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
-    /// server has no endpoint for this thread's priority, `INV_POLICY` (OMG minor 1) where the
-    /// policies contradict each other or the priority is in none of the bands, `BAD_INV_ORDER`
-    /// (OMG minor 4) after shutdown; `REBIND` where its [policy](ClientPolicy::Rebind) forbids
-    /// a forward or a new connection, `NO_RESOURCES` where there are too many connections.
-    #[inline(never)]
-    pub fn invoke<'s>(
-        &self,
-        scope: &'s mut Scope,
-        operation: &Operation,
-        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
-    ) -> Result<Reply<'s>, SystemException> {
-        let answer = client::invoke(self, scope, operation, arguments)?;
-        scope.open(&self.inner.core, answer)
-    }
-
-    /// Calls the servant directly, if it is in this process and calls within the process are
-    /// direct; `None` otherwise, and where the servant has another type than `S`: the caller then
-    /// uses [`invoke`](Self::invoke).
-    ///
-    /// Generated stubs call this. `S` is an `Arc<dyn …Servant>`; the last parameter of `upcall`
-    /// only states that the lifetime `'x` of the arguments is longer than the call's.
-    #[doc(hidden)]
-    pub fn direct<'x, S: 'static, R>(
-        &self,
-        scope: &mut Scope,
-        operation: &Operation,
-        upcall: impl for<'a> FnOnce(&S, &crate::call::Call<'a>, [&'a &'x (); 0]) -> R,
-    ) -> Option<Result<R, SystemException>> {
-        // Generated code has a copy of this function for each operation, so it has only the call.
-        let key = self.key_of_direct_calls()?;
-        let mut call = client::DirectCall::new(upcall);
-        match client::serve_directly(&self.inner.core, key, scope, operation, &mut call)? {
-            Ok(()) => call.into_result().map(Ok),
-            Err(exception) => Some(Err(exception)),
-        }
-    }
-
     /// Returns the key of an object in this process whose servant is to be called directly.
     #[inline]
-    fn key_of_direct_calls(&self) -> Option<&[u8]> {
+    pub(crate) fn key_of_direct_calls(&self) -> Option<&[u8]> {
         if self.inner.collocation != Collocation::Direct {
             return None;
         }
         self.key_within()
-    }
-
-    /// Calls a oneway operation; returns when the request has gone as far as the policy
-    /// [`ClientPolicy::SyncScope`] says, by default when the transport has taken it.
-    ///
-    /// # Errors
-    /// Those that occur before that point.
-    pub fn invoke_oneway(
-        &self,
-        operation: &Operation,
-        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
-    ) -> Result<(), SystemException> {
-        Scope::with(|scope| {
-            if !client::invoke_oneway(self, scope, operation, arguments)? {
-                self.invoke(scope, operation, arguments)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Sends the oneway requests that the calling thread has kept for this reference
-    /// ([`ClientPolicy::OnewayBuffering`]), if there are any.
-    ///
-    /// # Errors
-    /// `COMM_FAILURE` if the connection has ended, with its requests; `TIMEOUT` if the server does
-    /// not take them in the time of a call.
-    pub fn flush_oneways(&self) -> Result<(), SystemException> {
-        client::flush_oneways(self)
     }
 
     /// Whether this and another reference are known to refer to the same object
@@ -538,17 +401,6 @@ impl Object {
         let ior = Ior::decode(d)?;
         let (core, claimant) = Host::admit(d, octets_kept(&ior))?;
         Ok(Self::from_source(core, ior, Source::Message(claimant)))
-    }
-
-    fn ask(
-        &self,
-        operation: &Operation,
-        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
-    ) -> Result<bool, SystemException> {
-        Scope::with(|scope| match self.invoke(scope, operation, arguments)? {
-            Reply::Normal(mut d) => Ok(d.read_bool()?),
-            Reply::UserException(..) => Err(crate::call::unknown_user_exception()),
-        })
     }
 
     /// The object that answers questions: this one, or the group's reference for them.
@@ -599,7 +451,8 @@ impl Object {
     #[expect(clippy::disallowed_methods, reason = "once for each reference")]
     pub(crate) fn profile(&self) -> Option<&Profile> {
         let inner = &*self.inner;
-        let read = || Profile::of(&inner.ior, inner.source, &inner.core).map(Box::new);
+        let read =
+            || Profile::of(&inner.ior, inner.source, inner.core.profile_reader()).map(Box::new);
         inner.profile.get_or_init(read).as_deref()
     }
 
@@ -644,7 +497,7 @@ impl Object {
         match ObjectKey::parse(&profile.key) {
             // No other ORB has this number, whatever address the reference names.
             Some(key) => key.poa.run().map_or_else(
-                || server::is_published(core, &profile.ways),
+                || core.server.is_published(&profile.ways),
                 |run| run == core.incarnation,
             ),
             None => false,

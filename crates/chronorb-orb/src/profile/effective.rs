@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{
+use super::Profile;
+use crate::rtcorba::policies::{
     BidirectionalMode, ClientPolicy, ClientPolicyKind, EndPolicies, FailoverPolicy,
     OnewayBuffering, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
 };
-use crate::profile::Profile;
 
 /// The policies in effect for a call by a reference.
 #[derive(Clone, Debug)]

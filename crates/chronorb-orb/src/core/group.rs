@@ -1,18 +1,11 @@
 //! References to groups, as clients have them.
 
-use std::sync::Arc;
-
-use chronorb_cdr::CdrError;
 use chronorb_giop::{
     GroupId, Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, TAG_UIPMC, TaggedProfile,
-    UipmcProfile, Version, minor,
+    UipmcProfile, minor,
 };
-use chronorb_transport::Address;
-use chronorb_transport::multicast::Multicast;
 
-use crate::config::OrbConfig;
-use crate::object::Object;
-use crate::protocol::{PluggableProtocol, ProfileParts};
+use super::object::Object;
 
 /// A group, as a reference names it.
 pub(crate) struct Group {
@@ -51,35 +44,6 @@ impl Group {
     /// `BAD_OPERATION` (chronorb minor 1) if there is none.
     pub(crate) fn answering(&self) -> Result<&Object, SystemException> {
         self.answering.as_ref().ok_or(GROUPS_DO_NOT_ANSWER)
-    }
-}
-
-/// The protocol.
-pub(crate) fn protocol(config: &OrbConfig) -> PluggableProtocol {
-    let transport = Multicast::new(config.multicast.clone());
-    PluggableProtocol::of_groups(Arc::new(transport))
-}
-
-/// The form of addresses in the profile of a group: instead of an object key there is the component
-/// that names the group.
-pub(crate) mod form {
-    use super::*;
-
-    /// A group has no profile without its component.
-    pub(crate) fn encode(_: ProfileParts) -> Result<Vec<u8>, CdrError> {
-        Err(CdrError::BadReference)
-    }
-
-    pub(crate) fn decode(data: &[u8]) -> Result<ProfileParts, CdrError> {
-        let profile = UipmcProfile::decode(data)?;
-        Ok(ProfileParts {
-            // MIOP has versions of its own, and carries no GIOP before 1.2: only that names a
-            // target by its profile.
-            version: Version::V1_2,
-            object_key: profile.group()?.encode()?,
-            address: Address::host(profile.address, profile.port),
-            components: profile.components,
-        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The addresses and policies that a reference contains.
 
+mod effective;
+
 use std::cmp::Reverse;
 use std::net::IpAddr;
 
@@ -12,10 +14,19 @@ use chronorb_giop::{
 };
 use chronorb_transport::Address;
 
-use crate::core::Core;
-use crate::poa::PriorityModel;
+use crate::config::OrbConfig;
+use crate::lanes::PriorityModel;
 use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Source, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
+
+pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
+
+/// The parts of an ORB by which it reads profiles.
+#[derive(Clone, Copy)]
+pub(crate) struct ProfileReader<'o> {
+    pub(crate) config: &'o OrbConfig,
+    pub(crate) protocols: &'o Registry,
+}
 
 /// The usable profiles of a reference, read once.
 #[derive(Clone, Debug)]
@@ -42,10 +53,10 @@ impl Profile {
     /// Decodes all profiles of the ORB's protocols that can be decoded. The profile of the protocol
     /// that the ORB prefers is used, of several the one of the greatest version, with the addresses
     /// of others that are [alike](Self::is_like).
-    pub(crate) fn of(ior: &Ior, source: Source, core: &Core) -> Option<Self> {
+    pub(crate) fn of(ior: &Ior, source: Source, orb: ProfileReader<'_>) -> Option<Self> {
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
-            .filter_map(|(index, profile)| Self::read(profile, (index, source), core))
+            .filter_map(|(index, profile)| Self::read(profile, (index, source), orb))
             .collect();
         add_common_code_sets(&mut all, ior);
         let rank = |profile: &Self| {
@@ -118,9 +129,9 @@ impl Profile {
     fn read(
         profile: &TaggedProfile,
         (index, source): (usize, Source),
-        core: &Core,
+        orb: ProfileReader<'_>,
     ) -> Option<Self> {
-        let registry = &core.protocols;
+        let registry = orb.protocols;
         let protocol = registry.of_tag(profile.tag);
         let form = registry.form_of(profile.tag)?;
         let parts = form.decode(&profile.data).ok()?;
@@ -129,7 +140,7 @@ impl Profile {
         }
         // A profile that names no machine, as TAO's, may be of another one. Access rules of the
         // client decide, if there are any.
-        let trusted = if core.judges_addresses() {
+        let trusted = if orb.config.judges_addresses() {
             Source::Application
         } else {
             source
@@ -139,7 +150,7 @@ impl Profile {
         {
             return None;
         }
-        let this = Self::of_parts((profile.tag, form), parts, (index, source), core);
+        let this = Self::of_parts((profile.tag, form), parts, (index, source), orb);
         (!this.ways.is_empty()).then_some(this)
     }
 
@@ -147,11 +158,11 @@ impl Profile {
         (tag, form): (u32, AddressForm),
         parts: ProfileParts,
         (index, source): (usize, Source),
-        core: &Core,
+        orb: ProfileReader<'_>,
     ) -> Self {
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
-            version: parts.version.min(core.config.max_giop_version),
+            version: parts.version.min(orb.config.max_giop_version),
             key: parts.object_key.into_boxed_slice(),
             ways: Vec::new(),
             lanes: Vec::new(),
@@ -162,20 +173,20 @@ impl Profile {
             code_sets: None,
             index,
         };
-        this.add(core, tag, &parts.address, None);
+        this.add(orb, tag, &parts.address, None);
         for component in &parts.components {
             if component.tag == TAG_TAO_ENDPOINTS {
                 let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
                 // TAO writes -1 for any priority.
                 for (address, priority) in lanes {
-                    this.add(core, tag, &address, Some(Priority::new(priority)));
+                    this.add(orb, tag, &address, Some(Priority::new(priority)));
                 }
                 continue;
             }
             // A component that cannot be decoded is ignored, except for policies.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.add(core, tag, &Address::host(host, port), None);
+                    this.add(orb, tag, &Address::host(host, port), None);
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::Policies(policies)) => this.set_policies(&policies),
@@ -193,8 +204,8 @@ impl Profile {
         {
             // A component with a file name does not prove that the file is on this machine. Access
             // rules of the client decide, if there are any.
-            let files = source == Source::Application || core.judges_addresses();
-            this.add_components(&core.protocols, &parts.components, &host, files);
+            let files = source == Source::Application || orb.config.judges_addresses();
+            this.add_components(orb.protocols, &parts.components, &host, files);
         }
         this
     }
@@ -217,7 +228,13 @@ impl Profile {
     }
 
     /// Adds an address of a profile with this tag: for any request, or for requests of a lane.
-    fn add(&mut self, core: &Core, tag: u32, address: &Address, lane: Option<Option<Priority>>) {
+    fn add(
+        &mut self,
+        orb: ProfileReader<'_>,
+        tag: u32,
+        address: &Address,
+        lane: Option<Option<Priority>>,
+    ) {
         // A server that listens only by other protocols writes port 0.
         if address.as_host().is_some_and(|(_, port)| port == 0) {
             return;
@@ -225,8 +242,8 @@ impl Profile {
         if self.has_too_many_ways() {
             return;
         }
-        for caller in core.protocols.callers(tag) {
-            let way = core.protocols.way(caller, address.clone());
+        for caller in orb.protocols.callers(tag) {
+            let way = orb.protocols.way(caller, address.clone());
             match lane {
                 Some(priority) => self.lanes.push((priority, way)),
                 None => self.ways.push(way),
@@ -341,11 +358,13 @@ mod tests {
             type_id: String::new(),
             profiles: vec![of_iiop, of_memory.expect("it fits")],
         };
-        let profile = Profile::of(&ior, Source::Application, core).expect("it can be reached");
+        let profile = Profile::of(&ior, Source::Application, core.profile_reader())
+            .expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
         // Neither the profile nor the component proves that it names this machine.
-        let profile = Profile::of(&ior, Source::Message(None), core).expect("it can be reached");
+        let profile = Profile::of(&ior, Source::Message(None), core.profile_reader())
+            .expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_INTERNET_IOP]);
         orb.shutdown(false).expect("it serves nothing");
