@@ -15,6 +15,8 @@ mod filters;
 mod help;
 #[cfg(feature = "riop")]
 mod rio;
+#[cfg(feature = "access")]
+mod secure;
 mod settings;
 #[cfg_attr(not(feature = "config-file"), path = "config/not_similar.rs")]
 mod similar;
@@ -34,17 +36,21 @@ use chronorb_transport::{Endpoint, WaitPolicy};
 use thiserror::Error;
 
 #[cfg(feature = "access")]
-use crate::access::{SecurityProfile, TransportRules};
+pub use self::secure::SecurityProfile;
+#[cfg(feature = "access")]
+pub(crate) use self::secure::{check, completed};
+#[cfg(feature = "access")]
+use crate::access::TransportRules;
 use crate::demux::Demultiplexing;
-use crate::observe::StageProbe;
-use crate::poa::ObjectKeySecret;
+use crate::key_codes::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::quota::QuotaLimits;
 pub use crate::rtcorba::RealTimeMode;
 use crate::rtcorba::scheduling::CommonClock;
 use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
 #[cfg(feature = "schedule")]
-use crate::schedule::{OverrunPolicy, ScheduleTable};
+use crate::schedule_table::{OverrunPolicy, ScheduleTable};
+use crate::stage::StageProbe;
 
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
@@ -245,7 +251,7 @@ pub struct OrbConfig {
     /// `tracing`. Where it is given, [`Orb::with_config`](crate::Orb::with_config) installs the
     /// [log](crate::log).
     #[cfg(feature = "tracing")]
-    pub log: Option<crate::log::LogFilter>,
+    pub log: Option<crate::log_filter::LogFilter>,
     /// `-ORBFaults PLANS`: injected faults by protocol, for tests of programs; none by default.
     #[cfg(feature = "faults")]
     pub faults: Option<chronorb_transport::faults::FaultPlans>,

@@ -12,15 +12,22 @@
 mod abstract_base;
 #[cfg(feature = "access")]
 mod access;
+#[cfg(feature = "schedule")]
+mod active_schedule;
 #[cfg(feature = "bidir")]
 mod bidirectional;
 mod call;
 mod client;
+mod client_state;
 pub mod codegen;
 mod config;
 mod core;
 mod demux;
+#[cfg(feature = "distributable-threads")]
+mod dynamic_scheduling;
 mod encoded_body;
+#[cfg(feature = "monitor")]
+mod event_channels;
 mod failure;
 mod fork;
 mod gather;
@@ -30,11 +37,16 @@ mod group_members;
 mod groups;
 mod incident;
 mod initial_references;
+mod key_codes;
 mod lanes;
 mod lite;
 #[cfg(feature = "tracing")]
 pub mod log;
+#[cfg(feature = "tracing")]
+mod log_filter;
 mod main_thread;
+#[cfg(feature = "schedule")]
+mod meter;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object_id;
@@ -53,9 +65,13 @@ pub mod rtcorba;
 pub mod rtscheduling;
 #[cfg(feature = "schedule")]
 pub mod schedule;
+#[cfg(feature = "schedule")]
+mod schedule_table;
 mod scope;
 mod server;
 mod stack;
+mod stage;
+pub mod stages;
 mod thread_number;
 mod upcall;
 pub mod values;
@@ -101,7 +117,6 @@ pub use failure::LastFailure;
 pub use groups::GroupError;
 pub use incident::Incident;
 pub use initial_references::ResolveError;
-pub use observe::stages;
 pub use observe::{
     Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe,
     ThreadSnapshot,

@@ -20,13 +20,13 @@ use crate::config::PriorityExcess;
 use crate::core::{Core, OBJECT_ID, Object};
 use crate::failure::NO_SUCH_ADAPTER;
 use crate::incident::Incident;
-use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::poa::{
     ActiveRef, Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, RequestTarget, SerialGuard,
     ThreadModel, WaitCause,
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
+use crate::stage::{Stage, StageProbe};
 
 /// A request, independent of its origin.
 pub(crate) struct Upcall<'u> {
@@ -197,7 +197,7 @@ impl Upcall<'_> {
     #[inline(never)]
     fn panicked(&self, panic: Box<dyn Any + Send>) -> UpcallError {
         #[cfg(feature = "schedule")]
-        crate::schedule::Meter::abandon();
+        crate::meter::Meter::abandon();
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");

@@ -6,7 +6,6 @@
 //! certificate. A client judges an address before it connects.
 
 mod parse;
-mod secure;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,9 +13,8 @@ use std::net::IpAddr;
 use chronorb_rt::Deadline;
 use chronorb_transport::{Address, Connection, RemoteAddress, host_addresses, interface_addresses};
 
+pub use crate::config::SecurityProfile;
 pub use parse::RuleError;
-pub use secure::SecurityProfile;
-pub(crate) use secure::{check, completed};
 
 /// An ordered list of access rules. The first rule that matches a peer decides. A peer that no rule
 /// matches is refused, but an empty list permits everybody.
@@ -41,7 +39,7 @@ pub struct TransportRules(Vec<TransportRule>);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransportRule {
     conditions: Vec<Condition>,
-    action: Action,
+    pub(crate) action: Action,
     text: String,
 }
 
@@ -61,7 +59,7 @@ enum Condition {
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Action {
+pub(crate) enum Action {
     Refuse,
     PermitAll,
     /// Permits protocols by scheme.
@@ -272,13 +270,13 @@ impl TransportRule {
     }
 
     /// Whether it names the user of a peer.
-    fn names_user(&self) -> bool {
+    pub(crate) fn names_user(&self) -> bool {
         let of_user = |condition: &Condition| matches!(condition, Condition::User(_));
         self.conditions.iter().any(of_user)
     }
 
     /// The schemes in the rules, which an ORB must know.
-    fn schemes(&self) -> &[String] {
+    pub(crate) fn schemes(&self) -> &[String] {
         match &self.action {
             Action::Permit(schemes) => schemes,
             Action::Refuse | Action::PermitAll => &[],
@@ -324,7 +322,7 @@ impl Condition {
 }
 
 impl Action {
-    fn permits(&self, scheme: &str) -> bool {
+    pub(crate) fn permits(&self, scheme: &str) -> bool {
         match self {
             Self::Refuse => false,
             Self::PermitAll => true,

@@ -36,13 +36,14 @@ use chronorb_transport::SocketOptions;
 use self::causes::{conflict, note_cause, unroutable, unusable};
 use super::attempt::{Destination, FORWARD_FORBIDDEN, FailoverState, may_move, share};
 use super::connection::{
-    ChannelKind, ClientConnection, ConnectionKey, Failure, FirstBinding, NoConnection, open,
+    ChannelKind, ClientConnection, ConnectionKey, Failure, NoConnection, open,
 };
 #[cfg(feature = "bidir")]
 use super::connection::{call_back, call_back_by};
 use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, Route};
 use crate::call::Operation;
+use crate::client_state::FirstBinding;
 use crate::core::{Core, Object};
 use crate::failure::because;
 use crate::fork;

@@ -24,11 +24,11 @@ use super::request::{self, Arguments, encoder, marshal, read_plain_reply, read_r
 use crate::call::Operation;
 use crate::core::{Core, Object};
 use crate::failure::because;
-use crate::observe::Stage;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{EndPolicies, check_ends, utc_now};
 use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{ReplyBody, Scope};
+use crate::stage::Stage;
 
 /// Calls an operation, and waits for the answer, whose octets stay in the scope's reply frame.
 pub(crate) fn invoke(

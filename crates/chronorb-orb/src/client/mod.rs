@@ -17,5 +17,4 @@ mod segment;
 
 pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
-pub(crate) use connection::ClientState;
 pub(crate) use oneway_path::{OnewayPath, RequestHead};

@@ -15,7 +15,7 @@ use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
 use super::*;
 use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
-use crate::poa::ObjectKeySecret;
+use crate::key_codes::ObjectKeySecret;
 
 /// One setting: its texts, and the kind of its value.
 pub(super) struct Setting {

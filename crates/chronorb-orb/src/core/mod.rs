@@ -8,6 +8,8 @@ mod rt_current;
 mod serving;
 
 use std::fmt;
+#[cfg(feature = "monitor")]
+use std::path::Path;
 use std::sync::Arc;
 #[cfg(any(feature = "monitor", feature = "schedule"))]
 use std::sync::OnceLock;
@@ -15,31 +17,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+#[cfg(feature = "monitor")]
+use chronorb_rt::Deadline;
 use chronorb_rt::{Gate, Scheduling};
 use chronorb_transport::{Setup, SocketOptions};
 
+#[cfg(feature = "schedule")]
+use crate::active_schedule::ActiveSchedule;
 #[cfg(feature = "bidir")]
 use crate::bidirectional::BidirectionalState;
-use crate::client::ClientState;
+use crate::client_state::ClientState;
 use crate::config::OrbConfig;
+#[cfg(feature = "distributable-threads")]
+use crate::dynamic_scheduling::SchedulingState;
+#[cfg(feature = "monitor")]
+use crate::event_channels::MonitoredChannels;
 #[cfg(feature = "miop")]
 use crate::group_members::Groups;
 use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
 use crate::main_thread::MainThread;
-#[cfg(feature = "monitor")]
-use crate::monitor::{Monitor, MonitoredChannels};
-use crate::observe::Stage;
+#[cfg(feature = "schedule")]
+use crate::meter::Meter;
 use crate::poa::PoaTable;
 use crate::profile::ProfileReader;
 use crate::protocol::{self, PluggableProtocol, Registry};
 use crate::quota::Quotas;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{Priority, RealTime, RtState};
-#[cfg(feature = "distributable-threads")]
-use crate::rtscheduling::SchedulingState;
-#[cfg(feature = "schedule")]
-use crate::schedule::{ActiveSchedule, Meter};
+use crate::stage::Stage;
 
 pub(crate) use host::Host;
 pub(crate) use object::OBJECT_ID;
@@ -58,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) rt: RtState,
     pub(crate) server: Box<dyn Serving>,
     #[cfg(feature = "monitor")]
-    pub(crate) monitor: OnceLock<Monitor>,
+    pub(crate) monitor: OnceLock<Box<dyn MonitorHandle>>,
     /// The event channels that the monitor reports.
     #[cfg(feature = "monitor")]
     pub(crate) channels: MonitoredChannels,
@@ -85,6 +91,19 @@ pub(crate) struct Core {
     pub(crate) bidirectional: BidirectionalState,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
+}
+
+/// The monitor of an ORB, as the ORB has it.
+#[cfg(feature = "monitor")]
+pub(crate) trait MonitorHandle: Send + Sync {
+    /// The path of its socket.
+    fn path(&self) -> &Path;
+
+    /// Signals its thread to end.
+    fn stop(&self);
+
+    /// Waits until its thread has ended and the socket is removed.
+    fn wait_until_ended(&self, deadline: Deadline);
 }
 
 pub(crate) const RUNNING: u32 = 0;

@@ -6,7 +6,10 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 
 use super::Core;
 use crate::poa::is_in_upcall;
-use crate::rtcorba::{Priority, request_priority, set_priority_of_thread};
+use crate::rtcorba::scheduling::{self, Constraint};
+use crate::rtcorba::{
+    ConstraintGuard, Priority, TimeConstraint, request_priority, set_priority_of_thread,
+};
 
 /// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, 5.5).
 #[derive(Clone, Debug)]
@@ -48,5 +51,38 @@ impl RtCurrent {
     pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
         let real_time = &self.core.rt.real_time;
         set_priority_of_thread(real_time, priority, || is_in_upcall(&self.core))
+    }
+
+    /// Gives the calls that this thread makes a deadline and an urgency, until the guard is
+    /// dropped.
+    ///
+    /// They travel with each request, as the time that is left when it is sent. The servant's
+    /// thread has them while it serves the request, so the calls of the servant have what is left
+    /// of the time. Lanes with an [order](crate::rtcorba::LaneOrder) serve the most urgent requests first. Within
+    /// another constraint, the earlier of both deadlines holds. A call does not end at its
+    /// deadline: see [`RelativeRequestTimeout`](crate::rtcorba::ClientPolicy::RelativeRequestTimeout) for
+    /// that.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use chronorb_orb::rtcorba::TimeConstraint;
+    /// # fn example(orb: chronorb_orb::Orb) -> Result<(), Box<dyn std::error::Error>> {
+    /// let current = orb.rt_current();
+    /// let _until = current.constrain(TimeConstraint {
+    ///     criticality: 10,
+    ///     ..TimeConstraint::within(Duration::from_millis(20))
+    /// });
+    /// // Calls in this block have the deadline.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn constrain(&self, constraint: TimeConstraint) -> ConstraintGuard {
+        Constraint::enter_within(constraint)
+    }
+
+    /// Returns the time to the deadline of the calling thread, in nanoseconds; negative if it has
+    /// passed. In a servant this is the deadline of its request. `None` without a deadline.
+    pub fn time_left(&self) -> Option<i64> {
+        scheduling::time_left()
     }
 }

@@ -7,7 +7,6 @@
 //! The thread `chronorb.log`, which exists only once a subscriber wants events, passes them on: see
 //! [`chronorb_rt::log`]. A thread that serves requests never waits for it.
 
-mod filter;
 mod line;
 
 use std::time::Duration;
@@ -18,7 +17,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-pub use filter::{FilterError, LogFilter};
+pub use crate::log_filter::{FilterError, LogFilter};
 
 use crate::config::OrbConfig;
 

@@ -8,7 +8,6 @@
 //! [`Report`] is the content and its form; `Client`, of the feature `monitor-client`, requests it,
 //! and [`directories`] returns the places of sockets. The command `chronorb top` uses them.
 
-mod channels;
 #[cfg(feature = "monitor-client")]
 mod client;
 mod json;
@@ -18,8 +17,7 @@ mod serve;
 mod session;
 mod thread;
 
-pub(crate) use channels::MonitoredChannels;
-pub use channels::{ChannelSnapshot, ChannelSource, QueueSnapshot};
+pub use crate::event_channels::{ChannelSnapshot, ChannelSource, QueueSnapshot};
 #[cfg(feature = "monitor-client")]
 pub use client::{Client, ClientError};
 pub use place::{SocketError, directories, directories_of};

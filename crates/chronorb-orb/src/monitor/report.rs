@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "monitor-client")]
 use thiserror::Error;
 
-use super::channels::{ChannelSnapshot, QueueSnapshot};
 use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
+use crate::event_channels::{ChannelSnapshot, QueueSnapshot};
 use crate::observe::{Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::quota::QuotaSnapshot;
 use crate::rtcorba::{LaneOrder, Priority};

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::place::{self, Socket, SocketError};
 use super::serve::{ENDED, RUNNING, STOPPING, Server, Switch};
 use crate::config::MonitorSocket;
-use crate::core::Core;
+use crate::core::{Core, MonitorHandle};
 
 /// The monitor could not be made.
 #[derive(Debug, Error)]
@@ -61,19 +61,19 @@ impl Monitor {
             thread: PiMutex::new(Some(thread)),
         }))
     }
+}
 
-    pub(crate) fn path(&self) -> &Path {
+impl MonitorHandle for Monitor {
+    fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Signals its thread to end.
-    pub(crate) fn stop(&self) {
+    fn stop(&self) {
         let _ = self.switch.state.compare_set(RUNNING, STOPPING);
         self.switch.wake.notify();
     }
 
-    /// Waits until its thread has ended and the socket is removed.
-    pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
+    fn wait_until_ended(&self, deadline: Deadline) {
         let mut state = self.switch.state.get();
         while state != ENDED && !deadline.has_passed() {
             state = self.switch.state.wait_while(state, deadline);

@@ -17,7 +17,11 @@ use chronorb_rt::{Deadline, Rights, Termination, lock_all, prepare_to_poll, retu
 use chronorb_transport::WaitPolicy;
 use thiserror::Error;
 
+#[cfg(feature = "schedule")]
+use crate::active_schedule::ActiveSchedule;
 use crate::call::Call;
+#[cfg(feature = "access")]
+use crate::config;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, Object, RtCurrent, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
@@ -35,9 +39,7 @@ use crate::rtcorba::{PolicyCurrent, PolicyManager};
 #[cfg(feature = "distributable-threads")]
 use crate::rtscheduling::{Scheduler, SchedulingCurrent};
 #[cfg(feature = "schedule")]
-use crate::schedule::{
-    ActiveSchedule, ClientScheduler, LoadedSchedule, ServerScheduler, StartError,
-};
+use crate::schedule::{ClientScheduler, LoadedSchedule, ServerScheduler, StartError};
 use crate::server::{self, ListeningEndpoints, ServerState, Watcher};
 
 pub use ready::NotifyError;
@@ -105,7 +107,7 @@ impl Orb {
     pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
         crate::stack::announce();
         #[cfg(feature = "access")]
-        let config = crate::access::completed(config)?;
+        let config = config::completed(config)?;
         #[cfg(feature = "baselines")]
         config.check()?;
         // Its links have classes of real-time I/O.
@@ -113,7 +115,7 @@ impl Orb {
         let (schedule, config) = LoadedSchedule::of(config)?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         #[cfg(feature = "access")]
-        crate::access::check(&config, &protocols)?;
+        config::check(&config, &protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()
@@ -158,7 +160,7 @@ impl Orb {
         #[cfg(feature = "monitor")]
         if let Some(monitor) = Monitor::start(&core)? {
             // No other thread has the ORB yet, so the monitor was not set before.
-            let _ = core.monitor.set(monitor);
+            let _ = core.monitor.set(Box::new(monitor));
         }
         Ok(Self { core })
     }
@@ -289,7 +291,7 @@ impl Orb {
     /// The socket of the monitor (`-ORBMonitor`), if there is one; see [`monitor`](crate::monitor).
     #[cfg(feature = "monitor")]
     pub fn monitor(&self) -> Option<&Path> {
-        self.core.monitor.get().map(Monitor::path)
+        self.core.monitor.get().map(|monitor| monitor.path())
     }
 
     /// Adds an event channel to the reports of the monitor, as long as its source lives.

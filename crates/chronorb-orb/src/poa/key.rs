@@ -26,7 +26,7 @@
 
 use chronorb_rt::Key;
 
-use super::code::KeyCodes;
+use crate::key_codes::KeyCodes;
 use crate::rtcorba::Priority;
 
 /// A parsed key.

@@ -5,7 +5,6 @@
 mod activation;
 mod adapter;
 mod authorizer;
-mod code;
 mod current;
 mod error;
 mod gate;
@@ -27,7 +26,6 @@ mod tree;
 
 pub use self::adapter::Poa;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
-pub use self::code::ObjectKeySecret;
 pub(crate) use self::current::{InvocationGuard, is_in_upcall};
 pub use self::current::{NoContext, PoaCurrent};
 pub use self::error::{
@@ -55,5 +53,6 @@ pub use self::servant_manager::{
 pub use self::servants::IntoServant;
 pub(crate) use self::servants::{RequestServant, RequestTarget};
 pub(crate) use self::table::{ActiveRef, PoaRef, PoaTable};
+pub use crate::key_codes::ObjectKeySecret;
 pub use crate::object_id::ObjectId;
 pub use crate::rtcorba::PriorityModel;

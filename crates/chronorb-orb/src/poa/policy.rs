@@ -4,8 +4,8 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
 use super::adapter::{ALIVE, GUARDED};
-use super::code::KeyCodes;
 use super::{CreatePoaError, PolicyRule};
+use crate::key_codes::KeyCodes;
 use crate::protocol::Registry;
 use crate::rtcorba::{
     BidirectionalMode, Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId,

@@ -10,7 +10,6 @@ use chronorb_giop::SystemException;
 use chronorb_rt::epoch::{self, EpochGuard};
 use chronorb_rt::{Full, Key, PiMutex, RemoveOutcome, SlotRef};
 
-use super::code::KeyCodes;
 use super::key::{Hint, ObjectKey, PoaKey, slot};
 use super::manager::Managers;
 use super::priorities::Reach;
@@ -19,6 +18,7 @@ use crate::call::Servant;
 use crate::config::OrbConfig;
 use crate::demux::{Demultiplexing, Directory, DirectoryEntry};
 use crate::failure::{ADAPTER_DESTROYED, NO_SUCH_ADAPTER};
+use crate::key_codes::KeyCodes;
 use crate::rtcorba::Priority;
 
 /// All POAs of an ORB.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chronorb_giop::{AbsoluteDeadline, SchedulingContext, SynchronisedClock};
 use chronorb_rt::{Monotonic, Rank};
 
-use super::{Priority, RtCurrent};
+use super::Priority;
 
 /// The order in which the requests that wait in a lane are served.
 ///
@@ -116,32 +116,11 @@ pub struct ConstraintGuard {
     not_send: PhantomData<*const ()>,
 }
 
-impl RtCurrent {
-    /// Gives the calls that this thread makes a deadline and an urgency, until the guard is
-    /// dropped.
-    ///
-    /// They travel with each request, as the time that is left when it is sent. The servant's
-    /// thread has them while it serves the request, so the calls of the servant have what is left
-    /// of the time. Lanes with an [order](LaneOrder) serve the most urgent requests first. Within
-    /// another constraint, the earlier of both deadlines holds. A call does not end at its
-    /// deadline: see [`RelativeRequestTimeout`](super::ClientPolicy::RelativeRequestTimeout) for
-    /// that.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use chronorb_orb::rtcorba::TimeConstraint;
-    /// # fn example(orb: chronorb_orb::Orb) -> Result<(), Box<dyn std::error::Error>> {
-    /// let current = orb.rt_current();
-    /// let _until = current.constrain(TimeConstraint {
-    ///     criticality: 10,
-    ///     ..TimeConstraint::within(Duration::from_millis(20))
-    /// });
-    /// // Calls in this block have the deadline.
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn constrain(&self, constraint: TimeConstraint) -> ConstraintGuard {
-        let mut inner = Constraint::from_now(constraint);
+impl Constraint {
+    /// Gives the calls that this thread makes a constraint within the one that they have, of which
+    /// the earlier deadline holds.
+    pub(crate) fn enter_within(constraint: TimeConstraint) -> ConstraintGuard {
+        let mut inner = Self::from_now(constraint);
         let outer_due = PRESENT.get().and_then(|outer| outer.due);
         if let Some((outer, due)) = outer_due.zip(inner.due) {
             let earlier = outer.as_nanos().min(due.as_nanos());
@@ -155,7 +134,7 @@ impl RtCurrent {
     #[cfg(feature = "schedule")]
     pub(crate) fn begin_activity(constraint: Option<TimeConstraint>) {
         let none = TimeConstraint::within(Duration::ZERO);
-        let replaced = Constraint::from_now(constraint.unwrap_or(none));
+        let replaced = Self::from_now(constraint.unwrap_or(none));
         set_present(match constraint {
             Some(_) => Some(replaced),
             // A distributable thread goes on.
@@ -165,12 +144,6 @@ impl RtCurrent {
             }),
             None => None,
         });
-    }
-
-    /// Returns the time to the deadline of the calling thread, in nanoseconds; negative if it has
-    /// passed. In a servant this is the deadline of its request. `None` without a deadline.
-    pub fn time_left(&self) -> Option<i64> {
-        PRESENT.get()?.left(Monotonic::now())
     }
 }
 
@@ -340,6 +313,11 @@ impl Drop for CarriedConstraint {
     fn drop(&mut self) {
         self.before.set();
     }
+}
+
+/// Returns the time to the deadline of this thread, in nanoseconds.
+pub(crate) fn time_left() -> Option<i64> {
+    PRESENT.get()?.left(Monotonic::now())
 }
 
 /// Returns the deadline of the constraint of this thread.

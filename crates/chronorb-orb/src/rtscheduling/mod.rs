@@ -55,26 +55,23 @@
 
 mod current;
 mod hop;
-mod parameter;
 mod record;
 mod resource;
-mod scheduler;
-mod state;
 mod thread;
 
 pub use chronorb_rt::Monotonic;
+
+pub use crate::dynamic_scheduling::{
+    EarliestDeadlineScheduler, FixedPriorityScheduler, Guid, LeastLaxityScheduler,
+    MaximumUrgencyScheduler, Scheduler, SchedulingParameter, SchedulingPoint,
+    UnsupportedSchedulingDiscipline,
+};
 
 pub use current::{SchedulingCurrent, SegmentError, SegmentGuard, SpawnThreadError};
 pub(crate) use hop::{
     Answer, CallInSegment, begin_call, begin_detached, begin_poll, cancel_hosted, cancelling, host,
     is_in_segment,
 };
-pub use parameter::{Guid, SchedulingParameter};
 pub(crate) use record::Interrupt;
 pub use resource::{ResourceGuard, ResourceManager};
-pub use scheduler::{
-    EarliestDeadlineScheduler, FixedPriorityScheduler, LeastLaxityScheduler,
-    MaximumUrgencyScheduler, Scheduler, SchedulingPoint, UnsupportedSchedulingDiscipline,
-};
-pub(crate) use state::SchedulingState;
 pub use thread::{DistributableThread, ThreadState};

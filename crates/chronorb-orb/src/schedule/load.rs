@@ -12,10 +12,9 @@ use chronorb_schedule::{
 };
 use thiserror::Error;
 
-use super::table::OperationIdentity;
-use super::{OperationSchedule, ScheduleTable, TableError};
 use crate::config::{OrbConfig, RealTimeMode};
 use crate::rtcorba::{Priority, SchedulingPolicy};
+use crate::schedule_table::{OperationIdentity, OperationSchedule, ScheduleTable, TableError};
 
 /// A schedule that an ORB cannot start with.
 #[derive(Debug, Error)]

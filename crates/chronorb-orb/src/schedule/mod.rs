@@ -6,21 +6,15 @@
 //! and applies an [`OverrunPolicy`] to those that exceed their budgets.
 
 mod load;
-mod meter;
-mod names;
-mod operations;
-mod overrun;
 mod scheduler;
 mod start;
-mod table;
 
+pub use crate::schedule_table::{
+    OperationHandle, OperationSchedule, OverrunPolicy, ScheduleTable, TableError,
+};
 pub use chronorb_schedule::{LateCall, SessionCall, SessionError, SessionRefusal, Sessions};
 pub(crate) use load::LoadedSchedule;
 pub use load::StartError;
-pub(crate) use meter::Meter;
-pub use overrun::OverrunPolicy;
 pub use scheduler::{
     ClientScheduler, ScheduleActivityError, ScheduleObjectError, ServerScheduler, UnknownName,
 };
-pub(crate) use start::ActiveSchedule;
-pub use table::{OperationHandle, OperationSchedule, ScheduleTable, TableError};

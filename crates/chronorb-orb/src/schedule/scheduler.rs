@@ -7,15 +7,16 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_schedule::Sessions;
 use thiserror::Error;
 
-use super::ScheduleTable;
 use super::load::{StartError, sessions_of};
-use super::start::{ActiveSchedule, ObjectPriority, ProcessorPool};
+use crate::active_schedule::{ActiveSchedule, ObjectPriority, ProcessorPool};
 use crate::call::Servant;
 use crate::core::{Core, Object};
 use crate::failure::because;
 use crate::lanes::PriorityModel;
 use crate::poa::{ActivateError, CreatePoaError, ObjectError, Poa, PoaManager, Policy};
+use crate::rtcorba::scheduling::Constraint;
 use crate::rtcorba::{Priority, RtCurrent};
+use crate::schedule_table::ScheduleTable;
 
 /// `RTCosScheduling::ClientScheduler`: priorities for threads that call (RT-CORBA 1.2, 2.16).
 ///
@@ -133,7 +134,7 @@ impl ClientScheduler {
         let activity = activity.ok_or_else(|| unknown(schedule, "activity", name))?;
         RtCurrent::new(self.core.clone()).set_priority(activity.priority)?;
         if schedule.has_constraints {
-            RtCurrent::begin_activity(activity.constraint);
+            Constraint::begin_activity(activity.constraint);
         }
         Ok(())
     }

@@ -1,71 +1,20 @@
 //! Makes the thread pools and bands of a schedule, at the start of an ORB.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_schedule::{LockActivity, LockBand, LockCeiling, LockLane};
 
-use super::ScheduleTable;
 use super::load::{LoadedSchedule, StartError, priority_of};
+use crate::active_schedule::{ActiveSchedule, ActivitySchedule, ObjectPriority, ProcessorPool};
 use crate::core::Core;
 use crate::failure;
 use crate::rtcorba::{
-    LaneOrder, LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, ThreadpoolId,
-    TimeConstraint,
+    LaneOrder, LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, TimeConstraint,
 };
 use crate::server::ServerPool;
-
-/// The schedule that an ORB has started with.
-pub(crate) struct ActiveSchedule {
-    pub(super) path: PathBuf,
-    /// The digest of the schedule.
-    pub(super) digest: String,
-    pub(super) node: String,
-    pub(super) table: Arc<ScheduleTable>,
-    /// The pools of the node, in the order of the lock file.
-    pub(super) pools: Vec<ProcessorPool>,
-    /// The activities of the node.
-    pub(super) activities: HashMap<String, ActivitySchedule>,
-    /// Whether requests of one of its activities wait in a lane with an order.
-    pub(super) has_constraints: bool,
-    /// The ceilings of the locks of the node, by name.
-    pub(super) ceilings: HashMap<String, Priority>,
-    /// The priorities of objects by interface or operation.
-    pub(super) objects: HashMap<String, ObjectPriority>,
-}
-
-/// An activity of a schedule.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ActivitySchedule {
-    /// The priority at which it starts.
-    pub(super) priority: Priority,
-    /// The constraint of its calls from its release on; `None` if only lanes in the order of
-    /// arrival serve them.
-    pub(super) constraint: Option<TimeConstraint>,
-}
-
-/// The thread pool of a processor.
-#[derive(Clone, Debug)]
-pub(super) struct ProcessorPool {
-    pub(super) processor: String,
-    pub(super) pool: ThreadpoolId,
-    /// The bands for priorities of clients; they cover all.
-    pub(super) bands: PriorityBands,
-    /// The bands for declared priorities, up to that of the most urgent lane. A connection for a
-    /// band has the urgency of its end.
-    pub(super) declared_bands: PriorityBands,
-    pub(super) least: Priority,
-}
-
-/// The priority of the operations of an object.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum ObjectPriority {
-    One(Priority),
-    /// The operations of the interface have different ones.
-    Several,
-}
 
 impl ActiveSchedule {
     /// Makes the pools of the node.
@@ -139,11 +88,6 @@ impl ActiveSchedule {
             table,
             pools,
         })
-    }
-
-    /// Returns the ceiling of a lock of the node.
-    pub(crate) fn ceiling(&self, lock: &str) -> Option<Priority> {
-        self.ceilings.get(lock).copied()
     }
 }
 

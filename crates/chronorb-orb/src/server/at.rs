@@ -15,7 +15,7 @@ use crate::call::{PiecesOf, ReplySink};
 use crate::core::Core;
 use crate::gather::GatherError;
 use crate::incident::Incident;
-use crate::observe::Stage;
+use crate::stage::Stage;
 
 /// The source of a message and the destination of its reply: a connection, and the lane that owns
 /// it.

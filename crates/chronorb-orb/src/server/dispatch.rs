@@ -30,12 +30,12 @@ use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::{Core, Host};
 use crate::failure::{DISCARDED, NO_SUCH_ADAPTER};
 use crate::incident::Incident;
-use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
 use crate::rtcorba::policies::utc_now;
 use crate::rtcorba::scheduling::{self, Constraint};
 use crate::rtcorba::{ConstraintGuard, Priority};
+use crate::stage::Stage;
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
 

@@ -41,10 +41,10 @@ use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::lanes::{LaneHandle, PublishedEndpoint};
-use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::quota::{OriginKey, Shares};
 use crate::rtcorba::Priority;
+use crate::stage::{Stage, StageProbe};
 
 /// A lane of a thread pool: its endpoints, reactor, connections and threads, for requests of one
 /// priority.

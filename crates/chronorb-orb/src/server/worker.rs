@@ -32,11 +32,12 @@ use super::watch::ThreadWatch;
 use crate::core::{Core, Host};
 use crate::failure::DISCARDED;
 use crate::incident::Incident;
-use crate::observe::{Activity, Stage};
+#[cfg(feature = "schedule")]
+use crate::meter::Meter;
+use crate::observe::Activity;
 use crate::room::{KEPT_CAPACITY, arena_of};
 use crate::rtcorba::{OwnPriority, scheduling};
-#[cfg(feature = "schedule")]
-use crate::schedule::Meter;
+use crate::stage::Stage;
 use crate::upcall::{Parks, Role, Thread};
 
 /// Returns a frame and an arena for replies, of a thread with this scheduling.

@@ -14,11 +14,11 @@ use super::channel::SharedOwner;
 use super::directory::NoConnection;
 use super::key::ConnectionKey;
 use super::link::{Failure, comm_failure};
-use super::permit::ConnectionPermit;
 use super::sending::SendMode;
 use super::shared::SharedConnection;
 use crate::bidirectional::{LaneConnection, ReplyReceiver};
 use crate::client::route::Carries;
+use crate::client_state::ConnectionPermit;
 use crate::core::Core;
 use crate::failure::because;
 

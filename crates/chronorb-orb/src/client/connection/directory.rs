@@ -9,7 +9,7 @@ use std::fmt;
 #[cfg(feature = "bidir")]
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chronorb_cdr::TextForm;
@@ -27,23 +27,20 @@ use super::batch::BatchSender;
 use super::bidirectional;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
 use super::flusher::Flusher;
-use super::health::Health;
 use super::heartbeat::Heartbeats;
 use super::key::{ChannelKind, ConnectionKey};
-use super::permit::{ConnectionPermit, ConnectionPermits};
 use super::sending::SendMode;
 use super::shared::SharedConnection;
+use super::threads::ConnectionThread;
 #[cfg(feature = "baselines")]
 use super::threads::no_thread;
-use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
 #[cfg(feature = "bidir")]
 use crate::bidirectional::{LaneConnection, ListenPoint};
+use crate::client_state::{ClientState, ConnectionPermit, OpenConnections};
 use crate::core::Core;
 use crate::failure::because;
-#[cfg(doc)]
-use crate::fork;
 use crate::incident::Incident;
 use crate::protocol::{self, Way};
 
@@ -65,38 +62,6 @@ impl From<SystemException> for NoConnection {
     fn from(exception: SystemException) -> Self {
         Self::Exception(exception)
     }
-}
-
-/// The part of an ORB's state that calls of its threads need.
-pub(crate) struct ClientState {
-    /// ConnectionPermits for connections to servers.
-    pub(super) permits: ConnectionPermits,
-    /// Made with the first of them. The type is erased, so that programs without calls do not link
-    /// its destructor.
-    connections: OnceLock<Box<dyn OpenConnections>>,
-    /// Set with the first binding.
-    pub(in crate::client) first_binding: OnceLock<FirstBinding>,
-    pub(super) threads: ConnectionThreads,
-    pub(in crate::client) health: Health,
-    /// The slots of asynchronous calls, made with the first of them. The type is erased, because it
-    /// is one of the calls, above the connections.
-    pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
-}
-
-/// The part of the state that begins with the first binding of an ORB.
-pub(in crate::client) struct FirstBinding {
-    /// Drops the connections of an ORB that the calling thread has. A pointer, because the bindings
-    /// are above the connections.
-    pub(in crate::client) forget: fn(u64),
-    /// The [forks](fork::count) that had led to the process.
-    pub(in crate::client) forks: u32,
-}
-
-/// The connections of an ORB to servers that are not of one thread alone.
-trait OpenConnections: Any + Send + Sync {
-    /// Sends the oneways that threads have kept. Ends the heartbeats, and shared connections as
-    /// soon as no call is under way on them.
-    fn leave(&self);
 }
 
 #[derive(Default)]
@@ -399,17 +364,6 @@ impl<'w> Crowds<'w> {
 }
 
 impl ClientState {
-    pub(crate) fn new(limit: u32) -> Self {
-        Self {
-            permits: ConnectionPermits::new(limit as usize),
-            connections: OnceLock::new(),
-            first_binding: OnceLock::new(),
-            threads: ConnectionThreads::default(),
-            health: Health::default(),
-            slots: OnceLock::new(),
-        }
-    }
-
     fn connections(&self) -> &Connections {
         let made = self
             .connections
@@ -456,27 +410,6 @@ impl ClientState {
         for owner in self.connections().all_shared() {
             owner.shared.close_unused_since(time);
         }
-    }
-
-    /// See [`Health::suspect`].
-    pub(crate) fn suspect(&self, way: &Way, time: Duration) -> bool {
-        self.health.suspect(way, time)
-    }
-
-    /// Drops the calling thread's connections, and ends those that threads share as soon as no call
-    /// is under way on them. The ORB has this number.
-    pub(crate) fn leave(&self, orb: u64) {
-        if let Some(first) = self.first_binding.get() {
-            (first.forget)(orb);
-        }
-        if let Some(connections) = self.connections.get() {
-            connections.leave();
-        }
-    }
-
-    /// Waits until the threads of connections have ended, with the last calls.
-    pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
-        self.threads.wait_until_ended(deadline);
     }
 }
 

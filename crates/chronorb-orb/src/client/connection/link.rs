@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 
 use super::key::ChannelKind;
-use super::permit::ConnectionPermit;
+use crate::client_state::ConnectionPermit;
 use crate::config::OrbConfig;
 use crate::fork;
 #[cfg(feature = "distributable-threads")]

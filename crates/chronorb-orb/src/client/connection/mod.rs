@@ -9,11 +9,9 @@ mod channel;
 mod completions;
 mod directory;
 mod flusher;
-mod health;
 mod heartbeat;
 mod key;
 mod link;
-mod permit;
 mod sending;
 mod shared;
 mod shared_wait;
@@ -23,10 +21,9 @@ mod threads;
 
 pub(super) use channel::{ClientConnection, SharedOwner};
 pub(super) use completions::{CompletionStep, CompletionThread};
-pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
-pub(super) use directory::{Crowds, FirstBinding, NoConnection, open};
+pub(super) use directory::{Crowds, NoConnection, open};
 #[cfg(feature = "bidir")]
 pub(super) use directory::{call_back, call_back_by};
 pub(super) use heartbeat::HeartbeatPeer;

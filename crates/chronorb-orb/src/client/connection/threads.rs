@@ -6,73 +6,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind};
-use chronorb_rt::{
-    Deadline, Gate, PiMutex, Scheduling, ThreadBuilder, set_current, set_scheduling_of, thread_id,
-};
+use chronorb_rt::{PiMutex, Scheduling, ThreadBuilder, set_current, set_scheduling_of, thread_id};
 
 use super::key::ConnectionKey;
 use super::link::comm_failure;
-use super::permit::ConnectionPermits;
 use super::shared::SharedConnection;
 use crate::core::Core;
 use crate::failure::because;
 use crate::rtcorba::{Priority, request_priority};
-
-/// The threads of an ORB's connections.
-pub(super) struct ConnectionThreads {
-    started: AtomicU32,
-    running: Arc<RunningThreads>,
-    /// ConnectionPermits for threads that continue a call beside a completion thread.
-    aside: ConnectionPermits,
-}
-
-#[derive(Default)]
-struct RunningThreads {
-    number: AtomicUsize,
-    ended: Gate,
-}
-
-/// A guard that counts a thread from before its start until its end.
-struct CountGuard(Arc<RunningThreads>);
-
-impl Drop for CountGuard {
-    fn drop(&mut self) {
-        self.0.number.fetch_sub(1, Ordering::AcqRel);
-        self.0.ended.advance();
-    }
-}
-
-impl Default for ConnectionThreads {
-    fn default() -> Self {
-        Self {
-            started: AtomicU32::new(0),
-            running: Arc::default(),
-            aside: ConnectionPermits::new(MAX_ASIDE),
-        }
-    }
-}
-
-impl ConnectionThreads {
-    fn count(&self) -> CountGuard {
-        self.running.number.fetch_add(1, Ordering::AcqRel);
-        CountGuard(self.running.clone())
-    }
-
-    /// Waits until all of them have ended.
-    pub(super) fn wait_until_ended(&self, deadline: Deadline) {
-        let running = &self.running;
-        loop {
-            let seen = running.ended.get();
-            if running.number.load(Ordering::Acquire) == 0 || deadline.has_passed() {
-                return;
-            }
-            running.ended.wait_while(seen, deadline);
-        }
-    }
-}
 
 /// The handle of a connection's thread.
 #[derive(Clone)]
@@ -97,7 +40,7 @@ impl ConnectionThread {
         what: &str,
         work: impl FnOnce(&SharedConnection) + Send + 'static,
     ) -> Result<Self, SystemException> {
-        let number = core.client.threads.started.fetch_add(1, Ordering::Relaxed);
+        let number = core.client.threads.next_number();
         let name = format!("{what}.{number} {}", core.config.orb_id);
         let shared = shared.clone();
         Self::spawn(core, key, name, move |own| {
@@ -229,7 +172,5 @@ pub(in crate::client) fn no_thread(
     because(exception, format_args!("{what}: {error}"))
 }
 
-/// The most threads that continue calls beside completion threads.
-const MAX_ASIDE: usize = 16;
 const STACK_SIZE: usize = 128 << 10;
 const STACK_SIZE_ASIDE: usize = 256 << 10;

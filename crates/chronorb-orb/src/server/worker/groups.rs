@@ -15,7 +15,6 @@ use super::Worker;
 use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
 use crate::group_members::{GroupMember, Members};
-use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
@@ -26,6 +25,7 @@ use crate::server::end::End;
 use crate::server::expiry;
 use crate::server::lane::ServerLane;
 use crate::server::queued::{HandOff, HandOffTarget};
+use crate::stage::Stage;
 use crate::upcall::Dispatch;
 use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 

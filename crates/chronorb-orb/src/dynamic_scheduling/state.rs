@@ -24,7 +24,7 @@ impl SchedulingState {
     }
 
     /// The scheduler: by fixed priorities, unless the application has set another one.
-    pub(super) fn scheduler(&self) -> &dyn Scheduler {
+    pub(crate) fn scheduler(&self) -> &dyn Scheduler {
         match self.scheduler.get() {
             Some(scheduler) => &**scheduler,
             None => &FixedPriorityScheduler,
@@ -46,7 +46,7 @@ impl SchedulingState {
     ///
     /// Both halves are hashes of a number under a secret key, by a pseudorandom function (SipHash),
     /// so identities that a peer has seen tell no others. No system call is made.
-    pub(super) fn next_guid(&self) -> Guid {
+    pub(crate) fn next_guid(&self) -> Guid {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let [first, second] = [0_u64, 1].map(|half| self.key.hash_one((half, number)));
         Guid::new(first, second)

@@ -89,13 +89,13 @@ pub struct ScheduleTable {
 
 /// The names of an operation.
 #[derive(Clone, Debug)]
-pub(super) struct OperationIdentity {
+pub(crate) struct OperationIdentity {
     /// The name in the schedule.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The repository identifier of the interface.
-    pub(super) interface: String,
+    pub(crate) interface: String,
     /// The name on the wire.
-    pub(super) operation: String,
+    pub(crate) operation: String,
 }
 
 /// A place of the hash table; `index` is [`FREE`] in one without a name.
@@ -138,7 +138,7 @@ impl ScheduleTable {
     }
 
     /// Makes a table of operations whose names need not follow from their identifiers.
-    pub(super) fn with_identities(
+    pub(crate) fn with_identities(
         operations: impl IntoIterator<Item = (OperationIdentity, OperationSchedule)>,
     ) -> Result<Self, TableError> {
         let (mut names, mut interfaces, mut entries) = (Vec::new(), Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ impl ScheduleTable {
 
     /// Finds the operation of this name on the wire whose interface a servant has: its own one, or
     /// else one that it inherits from.
-    pub(super) fn of_servant(
+    pub(crate) fn of_servant(
         &self,
         servant: &dyn Skeleton,
         operation: &[u8],
@@ -237,7 +237,7 @@ impl ScheduleTable {
     }
 
     /// Whether an operation has an overrun policy of its own.
-    pub(super) fn has_overruns(&self) -> bool {
+    pub(crate) fn has_overruns(&self) -> bool {
         self.has_overruns
     }
 

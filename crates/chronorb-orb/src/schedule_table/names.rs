@@ -2,13 +2,13 @@
 
 /// Returns the scoped name of an interface without the prefix of its identifier:
 /// `Flight::Navigator` for `IDL:acme.com/Flight/Navigator:1.0`; `None` for other forms.
-pub(super) fn scoped(repository_id: &str) -> Option<String> {
+pub(crate) fn scoped(repository_id: &str) -> Option<String> {
     let (names, _) = parts(repository_id)?;
     Some(names.join("::"))
 }
 
 /// Returns the identifier without a prefix, with the version.
-pub(super) fn without_prefix(repository_id: &str) -> Option<String> {
+pub(crate) fn without_prefix(repository_id: &str) -> Option<String> {
     let (names, version) = parts(repository_id)?;
     Some(format!("IDL:{}:{version}", names.join("/")))
 }

@@ -14,13 +14,13 @@ use crate::rtcorba::Priority;
 pub struct Guid(pub [u8; 16]);
 
 impl Guid {
-    pub(super) fn new(first: u64, second: u64) -> Self {
+    pub(crate) fn new(first: u64, second: u64) -> Self {
         let number = (u128::from(first) << 64) | u128::from(second);
         Self(number.to_be_bytes())
     }
 
     /// The two words of the identity.
-    pub(super) fn halves(self) -> (u64, u64) {
+    pub(crate) fn halves(self) -> (u64, u64) {
         let number = u128::from_be_bytes(self.0);
         ((number >> 64) as u64, number as u64)
     }
@@ -98,7 +98,7 @@ impl SchedulingParameter {
     }
 
     /// Writes the parameter into a context, but for the deadline.
-    pub(super) fn write(&self, context: &mut SchedulingContext) {
+    pub(crate) fn write(&self, context: &mut SchedulingContext) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         match *self {
             Self::FixedPriority { .. } => {
@@ -132,7 +132,7 @@ impl SchedulingParameter {
 
     /// Reads the parameter of a request with this priority and this deadline. A context that lacks
     /// what its discipline needs has none.
-    pub(super) fn read(
+    pub(crate) fn read(
         context: &SchedulingContext,
         priority: Option<Priority>,
         deadline: Option<Monotonic>,

@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod operations;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,12 +12,13 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{CpuBudget, Monotonic, set_current, thread_cpu_time};
 
-use super::operations::{MeasuredOperation, Operations};
-use super::{OverrunPolicy, ScheduleTable};
+use self::operations::{MeasuredOperation, Operations};
 use crate::call::Skeleton;
 use crate::config::OrbConfig;
 use crate::incident::{Incident, Incidents};
-use crate::observe::{OperationSnapshot, Stage, StageProbe};
+use crate::observe::OperationSnapshot;
+use crate::schedule_table::{OverrunPolicy, ScheduleTable};
+use crate::stage::{Stage, StageProbe};
 
 /// Measures the operations of one ORB, and applies overrun policies.
 pub(crate) struct Meter {

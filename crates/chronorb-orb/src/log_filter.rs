@@ -35,14 +35,14 @@ impl Default for LogFilter {
 }
 
 impl LogFilter {
-    pub(super) fn allows(&self, target: &str, level: &Level) -> bool {
+    pub(crate) fn allows(&self, target: &str, level: &Level) -> bool {
         let matching = self.targets.iter().filter(|(of, _)| is_within(target, of));
         let longest = matching.max_by_key(|(of, _)| of.len());
         longest.map_or(self.otherwise, |(_, level)| *level) >= *level
     }
 
     /// The greatest level that any target has.
-    pub(super) fn most(&self) -> LevelFilter {
+    pub(crate) fn most(&self) -> LevelFilter {
         let levels = self.targets.iter().map(|(_, level)| *level);
         levels.fold(self.otherwise, LevelFilter::max)
     }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The numbers of permits that exist and that are taken.
-pub(super) struct ConnectionPermits {
+pub(crate) struct ConnectionPermits {
     limit: usize,
     taken: Arc<AtomicUsize>,
 }
 
 /// The right to one connection or thread.
-pub(super) struct ConnectionPermit {
+pub(crate) struct ConnectionPermit {
     taken: Arc<AtomicUsize>,
     is_given_back: AtomicBool,
 }
 
 impl ConnectionPermits {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             taken: Arc::default(),
@@ -24,7 +24,7 @@ impl ConnectionPermits {
     }
 
     /// Returns a permit, if there is one left.
-    pub(super) fn take(&self) -> Option<ConnectionPermit> {
+    pub(crate) fn take(&self) -> Option<ConnectionPermit> {
         let more = |taken: usize| (taken < self.limit).then_some(taken + 1);
         let order = Ordering::AcqRel;
         self.taken
@@ -39,7 +39,7 @@ impl ConnectionPermits {
 
 impl ConnectionPermit {
     /// Gives the permit back before it is dropped.
-    pub(super) fn give_back(&self) {
+    pub(crate) fn give_back(&self) {
         if !self.is_given_back.swap(true, Ordering::AcqRel) {
             self.taken.fetch_sub(1, Ordering::AcqRel);
         }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use chronorb_rt::PiMutex;
 
-use super::{OverrunPolicy, ScheduleTable, names};
 use crate::call::Skeleton;
 use crate::observe::{OperationSnapshot, TimeHistogram};
 use crate::operation_table::hash;
+use crate::schedule_table::{self, OverrunPolicy, ScheduleTable};
 
 /// The operations that have been measured, at most [`MAX_OPERATIONS`].
 pub(super) struct Operations {
@@ -204,7 +204,8 @@ impl MeasuredOperation {
         let time = |worst: &AtomicU64| Duration::from_nanos(count(worst));
         let times = |histogram| TimeHistogram::sums(std::iter::once(histogram));
         OperationSnapshot {
-            interface: names::scoped(self.interface).unwrap_or_else(|| self.interface.to_owned()),
+            interface: schedule_table::scoped(self.interface)
+                .unwrap_or_else(|| self.interface.to_owned()),
             operation: self.name(),
             scheduled_as: self.scheduled_as.as_deref().map(str::to_owned),
             requests: count(&self.requests),

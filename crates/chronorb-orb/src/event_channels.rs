@@ -65,7 +65,7 @@ impl MonitoredChannels {
     }
 
     /// Returns the states of all channels that are there.
-    pub(super) fn snapshots(&self) -> Vec<ChannelSnapshot> {
+    pub(crate) fn snapshots(&self) -> Vec<ChannelSnapshot> {
         let sources: Vec<Arc<_>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         let snapshot = |source: &Arc<dyn ChannelSource>| {
             let mut channel = source.snapshot();

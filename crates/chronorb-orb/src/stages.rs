@@ -16,9 +16,9 @@ use chronorb_giop::{
 
 use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton};
 use crate::core::{Core, Object};
-use crate::observe::Stage;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;
+use crate::stage::Stage;
 use crate::upcall::{Body, Parks, Role, Thread, Upcall};
 
 pub use chronorb_cdr::Frame;

@@ -10,7 +10,7 @@ use crate::rtcorba::RetryBudget;
 
 /// The addresses that an ORB suspects, and its budget of repeated requests.
 #[derive(Default)]
-pub(in crate::client) struct Health {
+pub(crate) struct Health {
     /// The addresses, each with the end of its suspicion.
     suspects: PiMutex<Vec<(Way, Monotonic)>>,
     /// The time at which the budget is whole again, in nanoseconds.
@@ -19,14 +19,14 @@ pub(in crate::client) struct Health {
 
 impl Health {
     /// Whether another address is to be preferred.
-    pub(in crate::client) fn is_suspect(&self, way: &Way) -> bool {
+    pub(crate) fn is_suspect(&self, way: &Way) -> bool {
         self.suspected_until(way) > 0
     }
 
     /// The end of the suspicion of an address, in nanoseconds; 0 if it is not suspected. Of two
     /// that are, the one whose suspicion ends earlier is to be preferred: the other one failed more
     /// recently.
-    pub(in crate::client) fn suspected_until(&self, way: &Way) -> u64 {
+    pub(crate) fn suspected_until(&self, way: &Way) -> u64 {
         let suspects = self.suspects.lock();
         let mut of_way = suspects.iter().filter(|(suspect, _)| suspect == way);
         let until = of_way.next().map(|(_, until)| *until);
@@ -36,7 +36,7 @@ impl Health {
     }
 
     /// Suspects an address for a time from now on. Returns whether it was not suspected before.
-    pub(in crate::client) fn suspect(&self, way: &Way, time: Duration) -> bool {
+    pub(crate) fn suspect(&self, way: &Way, time: Duration) -> bool {
         let now = Monotonic::now();
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let until = Monotonic::from_nanos(now.as_nanos().saturating_add(time));
@@ -54,7 +54,7 @@ impl Health {
     }
 
     /// Takes a repeated request from the budget; returns whether there was one left.
-    pub(in crate::client) fn may_retry(&self, budget: RetryBudget) -> bool {
+    pub(crate) fn may_retry(&self, budget: RetryBudget) -> bool {
         let now = Monotonic::now().as_nanos();
         let order = Ordering::Relaxed;
         let taken = self

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use chronorb_transport::Endpoint;
 
-use super::{TransportRule, TransportRules};
-use crate::config::{ConfigError, OrbConfig};
+use super::{ConfigError, OrbConfig};
+use crate::access::{TransportRule, TransportRules};
 use crate::protocol::Registry;
 use crate::rtcorba::Priority;
 

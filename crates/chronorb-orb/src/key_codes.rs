@@ -76,7 +76,7 @@ impl KeyCodes {
     }
 
     /// The code of a key that is `first`, the code, and `rest`; `None` where there is no secret.
-    pub(super) fn code(&self, is_persistent: bool, first: &[u8], rest: &[u8]) -> Option<u64> {
+    pub(crate) fn code(&self, is_persistent: bool, first: &[u8], rest: &[u8]) -> Option<u64> {
         let mut hasher = if is_persistent {
             self.persistent?
         } else {
@@ -102,7 +102,7 @@ impl KeyCodes {
         false
     }
 
-    pub(super) fn code(&self, _: bool, _: &[u8], _: &[u8]) -> Option<u64> {
+    pub(crate) fn code(&self, _: bool, _: &[u8], _: &[u8]) -> Option<u64> {
         None
     }
 }
