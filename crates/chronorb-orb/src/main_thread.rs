@@ -1,7 +1,7 @@
 //! The main thread, which serves the POAs of the main-thread model.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::thread_number::{NOBODY, this_thread};
 /// the one that runs the ORB.
 pub(crate) struct MainThread {
     /// `None` once the ORB is ending.
-    tasks: PiMutex<Option<BinaryHeap<Task>>>,
+    tasks: PiMutex<Option<BTreeMap<Rank, Task>>>,
     /// The number of waiting requests, to be read without the lock.
     waiting: AtomicUsize,
     max: usize,
@@ -34,9 +34,10 @@ pub(crate) struct MainThread {
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// The priority, then the order of arrival: later tasks have greater numbers.
+type Rank = (Option<Priority>, Reverse<u64>);
+
 struct Task {
-    /// The priority, then the order of arrival: later tasks have greater numbers.
-    rank: (Option<Priority>, Reverse<u64>),
     /// The task must be done in any case, if need be by another thread.
     is_duty: bool,
     work: Work,
@@ -46,7 +47,7 @@ impl MainThread {
     /// Returns a queue for `max` requests, of which those of lanes have `max_octets` together.
     pub(crate) fn new(max: usize, max_octets: usize) -> Self {
         Self {
-            tasks: PiMutex::new(Some(BinaryHeap::new())),
+            tasks: PiMutex::new(Some(BTreeMap::new())),
             waiting: AtomicUsize::new(0),
             max,
             octets: AtomicUsize::new(0),
@@ -151,15 +152,11 @@ impl MainThread {
     fn push(&self, priority: Option<Priority>, is_duty: bool, work: Work) -> Option<Task> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let rank = (priority, Reverse(number));
-        let task = Task {
-            rank,
-            is_duty,
-            work,
-        };
+        let task = Task { is_duty, work };
         let refused = match &mut *self.tasks.lock() {
             Some(tasks) => {
                 self.waiting.fetch_add(1, Ordering::AcqRel);
-                tasks.push(task);
+                tasks.insert(rank, task);
                 None
             }
             None => Some(task),
@@ -179,7 +176,7 @@ impl MainThread {
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        for duty in tasks.into_iter().filter(|task| task.is_duty) {
+        for duty in tasks.into_values().filter(|task| task.is_duty) {
             let _ = catch_unwind(AssertUnwindSafe(duty.work));
         }
     }
@@ -203,8 +200,8 @@ pub(crate) struct Claim<'m>(&'m MainThread);
 impl Claim<'_> {
     /// Runs the most urgent task; returns whether there was one.
     pub(crate) fn run_one(&self) -> bool {
-        let next = self.0.tasks.lock().as_mut().and_then(BinaryHeap::pop);
-        let Some(task) = next else {
+        let next = self.0.tasks.lock().as_mut().and_then(BTreeMap::pop_last);
+        let Some((_, task)) = next else {
             return false;
         };
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -231,26 +228,6 @@ impl Claim<'_> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         *self.0.runs.lock() -= 1;
-    }
-}
-
-impl PartialEq for Task {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl Eq for Task {}
-
-impl PartialOrd for Task {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Task {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
     }
 }
 

@@ -580,7 +580,7 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
     let Some(lane) = pool.lane_of_thread(core.number) else {
         return false;
     };
-    !pool.has_lanes() || lane.priority == priority
+    !pool.has_lanes || lane.priority == priority
 }
 
 const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";

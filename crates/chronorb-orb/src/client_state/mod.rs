@@ -11,11 +11,10 @@ use std::time::Duration;
 use chronorb_rt::Deadline;
 
 use self::health::Health;
-use self::permit::ConnectionPermits;
 use self::threads::ConnectionThreads;
 use crate::protocol::Way;
 
-pub(crate) use self::permit::ConnectionPermit;
+pub(crate) use self::permit::{ConnectionPermit, ConnectionPermits};
 
 /// The part of an ORB's state that calls of its threads need.
 pub(crate) struct ClientState {

@@ -50,11 +50,13 @@ impl Poa {
             address: address.clone(),
             ..protocol.ok_or(UNKNOWN_PROTOCOL)?.any_endpoint()
         };
-        server::join_group(self.core(), pool, &endpoint)?;
+        let lanes = server::lanes_of(self.core(), pool);
+        let mut lanes = lanes.iter().filter(|lane| lane.reads());
+        lanes.try_for_each(|lane| lane.join(self.core(), &endpoint))?;
         groups.add(GroupMember {
             group,
             address,
-            pool: pool.number(),
+            pool: pool.number,
             poa: self.place(),
             id: id.clone(),
             key,
@@ -128,7 +130,8 @@ impl Poa {
             if let Ok(pool) = self.pool()
                 && !groups.listens(member.pool, &member.address)
             {
-                server::leave_group(self.core(), pool, &member.address);
+                let lanes = server::lanes_of(self.core(), pool);
+                lanes.iter().for_each(|lane| lane.leave(&member.address));
             }
         }
         removed.len()

@@ -1,16 +1,27 @@
-//! The handles of pools and lanes.
+//! The handles of pools and lanes, and their published endpoints.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use chronorb_giop::Version;
 use chronorb_rt::Wake;
+use chronorb_transport::Endpoint;
 
-use super::PublishedEndpoint;
+use crate::protocol::Way;
 use crate::rtcorba::Priority;
 
 /// The number of a lane's pool, and the index of the lane in the pool.
 pub(crate) type LaneId = (u32, u32);
+
+/// An endpoint as references name it.
+pub(crate) struct PublishedEndpoint {
+    pub(crate) way: Way,
+    /// The endpoint that the configuration asked for.
+    pub(crate) endpoint: Endpoint,
+    /// The greatest GIOP version of the endpoint, where it is less than the ORB's.
+    pub(crate) version: Option<Version>,
+}
 
 /// A lane, as POAs know it.
 pub(crate) struct LaneHandle {
@@ -22,54 +33,21 @@ pub(crate) struct LaneHandle {
     pub(crate) bell: Wake,
 }
 
-impl LaneHandle {
-    /// Makes a thread of the lane check whether requests may continue.
-    pub(crate) fn ring(&self) {
-        self.bell.notify();
-    }
-}
-
 /// A thread pool, as POAs know it. Without lanes it is a pool of one lane that serves requests of
 /// any priority.
 pub(crate) struct PoolHandle {
-    number: u32,
-    lanes: Vec<Arc<LaneHandle>>,
-    has_lanes: bool,
+    /// The number of the pool; 0 for the pool of POAs that name none.
+    pub(crate) number: u32,
+    pub(crate) lanes: Vec<Arc<LaneHandle>>,
+    pub(crate) has_lanes: bool,
     /// The number of POAs that the pool serves.
-    users: AtomicUsize,
+    pub(crate) users: AtomicUsize,
 }
 
 impl PoolHandle {
-    /// Makes the handle of a pool with this number, which is 0 for the pool of POAs that name none.
-    pub(crate) fn new(number: u32, lanes: Vec<Arc<LaneHandle>>, has_lanes: bool) -> Self {
-        Self {
-            number,
-            lanes,
-            has_lanes,
-            users: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-
     /// Whether this is the pool of POAs that name none.
     pub(crate) fn is_default(&self) -> bool {
         self.number == 0
-    }
-
-    pub(crate) fn has_lanes(&self) -> bool {
-        self.has_lanes
-    }
-
-    /// Whether a POA uses the pool.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.users.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn lanes(&self) -> &[Arc<LaneHandle>] {
-        &self.lanes
     }
 
     pub(crate) fn lane_of(&self, priority: Priority) -> Option<&LaneHandle> {

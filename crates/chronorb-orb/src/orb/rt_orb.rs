@@ -8,7 +8,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 use crate::core::Core;
 use crate::failure::because;
 use crate::lanes::{
-    DestroyThreadpoolError, Lane, LaneSpec, PoolSpec, Threadpool, ThreadpoolId, ThreadpoolLanes,
+    DestroyThreadpoolError, Lane, PoolSpec, Threadpool, ThreadpoolId, ThreadpoolLanes,
 };
 use crate::rtcorba::{
     MutexNotFound, NativePriority, PriorityMapping, PriorityTransform, RtMutex, WorkLane,
@@ -70,15 +70,7 @@ impl RtOrb {
             let what = "two lanes have the same priority: each has one of its own";
             return Err(because(BAD_PARAM, format_args!("{what}")));
         }
-        self.create(PoolSpec {
-            lanes: pool.lanes.iter().map(lane_spec).collect(),
-            stack_size: pool.stack_size,
-            laned: true,
-            borrowing: pool.allow_borrowing,
-            buffering: pool.request_buffering,
-            #[cfg(feature = "schedule")]
-            cpu: None,
-        })
+        self.create(pool.clone(), true)
     }
 
     /// Makes a thread pool without lanes: its threads wait at the default priority, and take the
@@ -93,15 +85,13 @@ impl RtOrb {
             dynamic_threads: pool.dynamic_threads,
             order: pool.order,
         };
-        self.create(PoolSpec {
-            lanes: vec![lane_spec(&lane)],
+        let pool = ThreadpoolLanes {
+            lanes: vec![lane],
             stack_size: pool.stack_size,
-            laned: false,
-            borrowing: false,
-            buffering: pool.request_buffering,
-            #[cfg(feature = "schedule")]
-            cpu: None,
-        })
+            request_buffering: pool.request_buffering,
+            ..ThreadpoolLanes::default()
+        };
+        self.create(pool, false)
     }
 
     /// Destroys a thread pool: no further requests enter, those in progress are answered, and all
@@ -160,13 +150,21 @@ impl RtOrb {
         WorkLane::start(spec, real_time, incidents, work)
     }
 
-    fn create(&self, spec: PoolSpec) -> Result<ThreadpoolId, SystemException> {
-        let threads = spec.lanes.iter().map(|lane| {
+    fn create(&self, pool: ThreadpoolLanes, laned: bool) -> Result<ThreadpoolId, SystemException> {
+        let threads = pool.lanes.iter().map(|lane| {
             let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
             (threads > 0).then_some(threads)
         });
         let cause = match threads.sum::<Option<u64>>() {
-            Some(1..=MAX_THREADS) => return server::ServerPool::create(&self.core, &spec),
+            Some(1..=MAX_THREADS) => {
+                let spec = PoolSpec {
+                    pool,
+                    laned,
+                    #[cfg(feature = "schedule")]
+                    cpu: None,
+                };
+                return server::ServerPool::create(&self.core, &spec);
+            }
             Some(0) => "the pool has no lanes",
             Some(_) => "the pool has more than 65536 threads",
             None => "a lane has neither static nor dynamic threads",
@@ -240,15 +238,6 @@ impl RtOrb {
     pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
         let named = self.core.rt.mutexes.lock();
         named.get(name).cloned().ok_or(MutexNotFound)
-    }
-}
-
-fn lane_spec(lane: &Lane) -> LaneSpec {
-    LaneSpec {
-        priority: Some(lane.priority),
-        static_threads: lane.static_threads,
-        dynamic_threads: lane.dynamic_threads,
-        order: lane.order,
     }
 }
 

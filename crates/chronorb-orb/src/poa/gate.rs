@@ -131,6 +131,9 @@ impl Waiters {
 
     #[cold]
     fn ring_all(&self) {
-        self.lanes.lock().iter().for_each(|(lane, _)| lane.ring());
+        self.lanes
+            .lock()
+            .iter()
+            .for_each(|(lane, _)| lane.bell.notify());
     }
 }

@@ -211,7 +211,7 @@ impl Poa {
         let is_bounded = self.inner.ceiling.is_some()
             || !matches!(model, Some((PriorityModel::ClientPropagated, _)));
         let pool = self.inner.pool.get().filter(|_| !is_bounded)?;
-        let published = pool.lanes().iter().flat_map(|lane| &*lane.published);
+        let published = pool.lanes.iter().flat_map(|lane| &*lane.published);
         let unbounded = published.filter(|it| it.endpoint.priority_ceiling().is_none());
         unbounded.filter_map(|it| self.reach_of(it)).max()
     }
@@ -310,7 +310,7 @@ impl Poa {
     /// Whether its pool has threads for a priority.
     fn has_lane_of(&self, priority: Priority) -> bool {
         self.pool()
-            .is_ok_and(|pool| !pool.has_lanes() || pool.lane_of(priority).is_some())
+            .is_ok_and(|pool| !pool.has_lanes || pool.lane_of(priority).is_some())
     }
 }
 
@@ -327,8 +327,8 @@ pub(super) fn ceiling_of(
 ) -> Option<Priority> {
     let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
     // The one lane of a pool without lanes does not count.
-    let lanes = pool.filter(|pool| pool.has_lanes());
-    let lanes = lanes.into_iter().flat_map(PoolHandle::lanes);
+    let lanes = pool.filter(|pool| pool.has_lanes);
+    let lanes = lanes.into_iter().flat_map(|pool| &pool.lanes);
     policies
         .ceiling
         .or_else(|| bands.map(|band| band.high).max())

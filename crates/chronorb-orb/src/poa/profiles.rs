@@ -146,7 +146,7 @@ impl ProfileContents<'_> {
     /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the
     /// pool has no lanes.
     fn lanes(&self, tag: u32) -> Vec<(Address, i16)> {
-        if !self.pool.has_lanes() {
+        if !self.pool.has_lanes {
             return Vec::new();
         }
         let of_lane = |lane: &LaneHandle| {
@@ -156,7 +156,7 @@ impl ProfileContents<'_> {
             own.map(|way| (way.address.clone(), priority))
                 .collect::<Vec<_>>()
         };
-        let lanes = self.pool.lanes().iter();
+        let lanes = self.pool.lanes.iter();
         lanes.flat_map(|lane| of_lane(lane)).collect()
     }
 
@@ -188,7 +188,7 @@ impl ProfileContents<'_> {
                 continue;
             }
             components.extend((telling.write)(&own, plain)?);
-            if let Some(tag) = telling.lanes.filter(|_| self.pool.has_lanes()) {
+            if let Some(tag) = telling.lanes.filter(|_| self.pool.has_lanes) {
                 let lanes = AddressForm::HOST_AND_PORT.encode_lanes(self.lanes(other.tag()))?;
                 components.push(TaggedComponent { tag, ..lanes });
             }

@@ -330,7 +330,7 @@ impl Poa {
         let used = self.core().server.use_pool(id);
         let used = used.ok_or_else(|| breaks(PolicyRule::NoPool, list, is_pool))?;
         let pool = used.pool();
-        if pool.has_lanes() {
+        if pool.has_lanes {
             match policies.priority_model {
                 None => return Err(breaks(PolicyRule::NoModel, list, is_pool)),
                 // A default for propagated priorities only selects the lane of clients that know
@@ -343,7 +343,7 @@ impl Poa {
                 Some(_) => {}
             }
             let covers_lane = |band: &PriorityBand| {
-                let mut lanes = pool.lanes().iter().filter_map(|lane| lane.priority);
+                let mut lanes = pool.lanes.iter().filter_map(|lane| lane.priority);
                 lanes.any(|lane| band.contains(lane))
             };
             let bands = policies.bands.as_ref().map_or(&[][..], |b| b.as_slice());

@@ -45,7 +45,6 @@ pub use crate::lanes::{
     DestroyThreadpoolError, Lane, PriorityModel, RequestBuffering, Threadpool, ThreadpoolId,
     ThreadpoolLanes,
 };
-pub(crate) use crate::lanes::{LaneSpec, PoolSpec};
 pub use crate::orb::RtOrb;
 pub(crate) use current::{
     OwnPriority, PriorityGuard, request_priority, set_priority_of_thread, set_request_priority,

@@ -11,9 +11,8 @@ use super::load::{LoadedSchedule, StartError, priority_of};
 use crate::active_schedule::{ActiveSchedule, ActivitySchedule, ObjectPriority, ProcessorPool};
 use crate::core::Core;
 use crate::failure;
-use crate::rtcorba::{
-    LaneOrder, LaneSpec, PoolSpec, Priority, PriorityBand, PriorityBands, TimeConstraint,
-};
+use crate::lanes::{Lane, PoolSpec, ThreadpoolLanes};
+use crate::rtcorba::{LaneOrder, Priority, PriorityBand, PriorityBands, TimeConstraint};
 use crate::server::ServerPool;
 
 impl ActiveSchedule {
@@ -117,8 +116,8 @@ fn spec_of(lanes: &[&LockLane]) -> PoolSpec {
         let mut lanes = lanes.iter().filter(|lane| lane.priority == priority);
         lanes.find_map(|lane| lane.order)
     };
-    let lanes_of_pool = threads.into_iter().map(|(priority, threads)| LaneSpec {
-        priority: Some(priority_of(priority)),
+    let lanes_of_pool = threads.into_iter().map(|(priority, threads)| Lane {
+        priority: priority_of(priority),
         static_threads: threads.max(1),
         dynamic_threads: 0,
         order: order_of(priority).map(|order| match order {
@@ -129,11 +128,11 @@ fn spec_of(lanes: &[&LockLane]) -> PoolSpec {
         }),
     });
     PoolSpec {
-        lanes: lanes_of_pool.collect(),
-        stack_size: 0,
+        pool: ThreadpoolLanes {
+            lanes: lanes_of_pool.collect(),
+            ..ThreadpoolLanes::default()
+        },
         laned: true,
-        borrowing: false,
-        buffering: None,
         cpu: lanes.iter().find_map(|lane| lane.cpu),
     }
 }

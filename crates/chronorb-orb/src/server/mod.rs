@@ -40,8 +40,8 @@ mod worker;
 
 pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};
 pub(crate) use listening::{listening, log_listening};
-pub(crate) use pool::{ServerPool, is_pool_thread, report_unused_endpoints};
 #[cfg(feature = "miop")]
-pub(crate) use pool::{join_group, leave_group};
+pub(crate) use pool::lanes_of;
+pub(crate) use pool::{ServerPool, is_pool_thread, report_unused_endpoints};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
 pub(crate) use state::{ServerState, lane_ended, stop};

@@ -95,7 +95,7 @@ impl<R> Parking<R> {
         waiting.insert(at, parked);
         drop(all);
         if rings {
-            self.lane.ring();
+            self.lane.bell.notify();
         }
     }
 
@@ -110,7 +110,7 @@ impl<R> Parking<R> {
         self.octets.fetch_sub(parked.octets, Ordering::Relaxed);
         if waiting.iter().any(ParkedRequest::is_over) {
             // Another thread continues with that one.
-            self.lane.ring();
+            self.lane.bell.notify();
         }
         Some(parked)
     }
@@ -121,7 +121,7 @@ impl<R> Parking<R> {
             && let Some(all) = &*self.parked.lock()
             && all.iter().any(ParkedRequest::is_over)
         {
-            self.lane.ring();
+            self.lane.bell.notify();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chronorb_giop::{
     CompletionStatus, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor,
@@ -14,7 +15,6 @@ use super::lane::ServerLane;
 use super::lane::setup::LaneSetup;
 use super::queued::QueuedRequest;
 use super::scheduler::{PoolScheduler, SchedulerSetup};
-use super::state::ServerState;
 use super::threads;
 #[cfg(feature = "bidir")]
 use crate::config::ThreadpoolStrategy::{Reactive, ThreadPerConnection};
@@ -22,10 +22,11 @@ use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
 use crate::lanes::{
-    DestroyThreadpoolError, LaneSpec, PoolHandle, PoolSpec, PoolUse, RequestBuffering,
-    ThreadpoolId, lane_of_thread,
+    DestroyThreadpoolError, Lane, PoolHandle, PoolSpec, PoolUse, RequestBuffering, ThreadpoolId,
+    ThreadpoolLanes, lane_of_thread,
 };
-use crate::protocol::{PluggableProtocol, Way};
+use crate::protocol::PluggableProtocol;
+use crate::rtcorba::Priority;
 
 /// The thread pools of an ORB.
 #[derive(Default)]
@@ -43,7 +44,7 @@ impl Pools {
     }
 
     /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
+    pub(super) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
         self.get(id).map(|pool| PoolUse::new(pool.handle.clone()))
     }
 
@@ -77,21 +78,21 @@ impl ServerPool {
         }
         let threads = core.config.threads;
         let spec = PoolSpec {
-            lanes: vec![LaneSpec {
-                priority: None,
-                static_threads: threads.least(),
-                // A queue in the order of arrival is there to be served by a fixed number.
-                dynamic_threads: if core.config.threadpool_strategy.keeps_order() {
-                    0
-                } else {
-                    threads.most() - threads.least()
-                },
-                order: None,
-            }],
-            stack_size: 0,
+            pool: ThreadpoolLanes {
+                lanes: vec![Lane {
+                    priority: Priority::default(),
+                    static_threads: threads.least(),
+                    // A queue in the order of arrival is there to be served by a fixed number.
+                    dynamic_threads: if core.config.threadpool_strategy.keeps_order() {
+                        0
+                    } else {
+                        threads.most() - threads.least()
+                    },
+                    order: None,
+                }],
+                ..ThreadpoolLanes::default()
+            },
             laned: false,
-            borrowing: false,
-            buffering: None,
             #[cfg(feature = "schedule")]
             cpu: None,
         };
@@ -119,7 +120,7 @@ impl ServerPool {
         let mut pools = core.server().pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
-        let lanes = 0..spec.lanes.len() as u32;
+        let lanes = 0..spec.pool.lanes.len() as u32;
         let mut given = core.config.lane_listen_endpoints.iter();
         let is_missing = |(pool, lane): (u32, u32)| pool == number && !lanes.contains(&lane);
         if let Some(((pool, lane), _)) = given.find(|(lane, _)| is_missing(*lane)) {
@@ -170,7 +171,7 @@ impl ServerPool {
             if here == Some(pool.number()) {
                 return Err(bad_order(minor::WOULD_DEADLOCK).into());
             }
-            if pool.handle.is_in_use() {
+            if pool.handle.users.load(Ordering::Acquire) > 0 {
                 return Err(bad_order(minor::THREADPOOL_IN_USE).into());
             }
             pools.named[id.0 as usize - 1] = None;
@@ -206,31 +207,34 @@ impl ServerPool {
                          another -ORBThreadpoolStrategy";
             return Err(because(exception, format_args!("{cause}")));
         }
-        let order_of = |lane: &LaneSpec| lane.order.unwrap_or(core.config.lane_order);
-        if !strategy.orders() && spec.lanes.iter().any(|lane| !order_of(lane).is_fifo()) {
+        let order_of = |lane: &Lane| lane.order.unwrap_or(core.config.lane_order);
+        if !strategy.orders() && spec.pool.lanes.iter().any(|lane| !order_of(lane).is_fifo()) {
             let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
             let cause = "lanes are ordered under leader-followers and half-sync; use one of these \
                          for -ORBThreadpoolStrategy, or the order fifo";
             return Err(because(exception, format_args!("{cause}")));
         }
         let setups = spec
+            .pool
             .lanes
             .iter()
             .enumerate()
             .map(|(index, lane)| {
                 let (static_threads, dynamic_threads) = strategy.threads(lane, &core.config);
-                let scheduling = match lane.priority {
+                // The default pool has ordinary scheduling.
+                let priority = (number > 0).then_some(lane.priority);
+                let scheduling = match priority {
                     Some(priority) => core.rt.real_time.scheduling(priority)?,
                     None => chronorb_rt::Scheduling::OTHER,
                 };
                 Ok(LaneSetup {
                     id: (number, index as u32),
                     name: format!("{number}:{index}"),
-                    priority: lane.priority,
+                    priority,
                     scheduling,
                     static_threads,
                     dynamic_threads,
-                    stack_size: match spec.stack_size {
+                    stack_size: match spec.pool.stack_size {
                         0 => STACK_SIZE,
                         size => size,
                     },
@@ -259,7 +263,12 @@ impl ServerPool {
         };
         let handles = lanes.iter().map(|lane| lane.handle.clone());
         let pool = Arc::new(Self {
-            handle: Arc::new(PoolHandle::new(number, handles.collect(), spec.laned)),
+            handle: Arc::new(PoolHandle {
+                number,
+                lanes: handles.collect(),
+                has_lanes: spec.laned,
+                users: AtomicUsize::new(0),
+            }),
             lanes,
             scheduler,
         });
@@ -287,11 +296,11 @@ impl ServerPool {
     }
 
     pub(crate) fn number(&self) -> u32 {
-        self.handle.number()
+        self.handle.number
     }
 
     pub(crate) fn has_lanes(&self) -> bool {
-        self.handle.has_lanes()
+        self.handle.has_lanes
     }
 
     pub(crate) fn lanes(&self) -> &[Arc<ServerLane>] {
@@ -299,35 +308,11 @@ impl ServerPool {
     }
 }
 
-/// Whether one of the addresses leads to this ORB.
-pub(super) fn is_published(state: &ServerState, ways: &[Way]) -> bool {
-    let pools = state.pools.lock();
-    let mut published = pools
-        .all()
-        .flat_map(|pool| pool.lanes())
-        .flat_map(|lane| lane.published());
-    published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
-}
-
-/// Makes all lanes of a pool listen at a group.
+/// Returns the lanes of a pool, unless it was destroyed.
 #[cfg(feature = "miop")]
-pub(crate) fn join_group(
-    core: &Core,
-    pool: &PoolHandle,
-    endpoint: &Endpoint,
-) -> Result<(), SystemException> {
+pub(crate) fn lanes_of(core: &Core, pool: &PoolHandle) -> Vec<Arc<ServerLane>> {
     let pool = core.server().pool(pool);
-    let lanes = pool.iter().flat_map(|pool| pool.lanes());
-    let mut lanes = lanes.filter(|lane| lane.reads());
-    lanes.try_for_each(|lane| lane.join(core, endpoint))
-}
-
-/// Makes all lanes of a pool stop listening at a group.
-#[cfg(feature = "miop")]
-pub(crate) fn leave_group(core: &Core, pool: &PoolHandle, group: &Address) {
-    let pool = core.server().pool(pool);
-    let lanes = pool.iter().flat_map(|pool| pool.lanes());
-    lanes.for_each(|lane| lane.leave(group));
+    pool.map_or_else(Vec::new, |pool| pool.lanes.clone())
 }
 
 /// Reports endpoints of the configuration that belong to pools that were never made. A program that
@@ -394,8 +379,13 @@ fn scheduler_of(
     let reading = None;
     let setup = SchedulerSetup {
         strategy,
-        borrowing: spec.borrowing,
-        buffering: spec.buffering.or(queues).or(reading).map(bounds),
+        borrowing: spec.pool.allow_borrowing,
+        buffering: spec
+            .pool
+            .request_buffering
+            .or(queues)
+            .or(reading)
+            .map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
     let scheduler = PoolScheduler::new(setup, lanes).map_err(|error| {

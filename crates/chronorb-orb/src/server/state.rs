@@ -13,7 +13,7 @@ use super::ListeningEndpoints;
 #[cfg(feature = "bidir")]
 use super::lane::ServerLane;
 use super::listening::log_listening;
-use super::pool::{Pools, ServerPool, is_published};
+use super::pool::{Pools, ServerPool};
 #[cfg(feature = "bidir")]
 use crate::bidirectional::CallbackPool;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING, Serving};
@@ -59,7 +59,7 @@ impl ServerState {
     pub(super) fn pool(&self, of: &PoolHandle) -> Option<Arc<ServerPool>> {
         let pools = self.pools.lock();
         let mut all = pools.all();
-        all.find(|pool| pool.number() == of.number()).cloned()
+        all.find(|pool| pool.number() == of.number).cloned()
     }
 
     /// The shared handle of a lane, unless its pool was destroyed.
@@ -112,7 +112,10 @@ impl Serving for ServerState {
     }
 
     fn is_published(&self, ways: &[Way]) -> bool {
-        is_published(self, ways)
+        let pools = self.pools.lock();
+        let lanes = pools.all().flat_map(|pool| pool.lanes());
+        let mut published = lanes.flat_map(|lane| lane.published());
+        published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
     }
 
     fn log_listening(&self, core: &Core) {

@@ -12,7 +12,7 @@ use super::growth::Growth;
 use super::lane::setup::LaneSetup;
 use super::scheduler::PoolScheduler;
 use crate::config::{OrbConfig, ThreadpoolStrategy};
-use crate::rtcorba::{LaneSpec, PoolSpec};
+use crate::lanes::{Lane, PoolSpec};
 use crate::upcall::Parks;
 
 /// The strategy of a lane, with the state that its threads share.
@@ -154,16 +154,16 @@ impl ThreadpoolStrategy {
         match self {
             #[cfg(feature = "baselines")]
             Self::WorkerPool if spec.laned => Some("a worker pool has one queue, and no lanes"),
-            Self::Reactive if spec.buffering.is_some() => {
+            Self::Reactive if spec.pool.request_buffering.is_some() => {
                 Some("the one thread of a reactive lane cannot buffer requests")
             }
-            Self::Reactive if spec.borrowing => {
+            Self::Reactive if spec.pool.allow_borrowing => {
                 Some("the one thread of a reactive lane cannot be lent")
             }
-            Self::ThreadPerConnection if spec.buffering.is_some() => {
+            Self::ThreadPerConnection if spec.pool.request_buffering.is_some() => {
                 Some("where each connection has a thread there is nothing to buffer")
             }
-            Self::ThreadPerConnection if spec.borrowing => {
+            Self::ThreadPerConnection if spec.pool.allow_borrowing => {
                 Some("threads of connections cannot be lent")
             }
             _ => None,
@@ -172,7 +172,7 @@ impl ThreadpoolStrategy {
 
     /// The numbers of static and of dynamic threads of a lane. Static threads are those that may
     /// dispatch at a time.
-    pub(super) fn threads(self, lane: &LaneSpec, config: &OrbConfig) -> (u32, u32) {
+    pub(super) fn threads(self, lane: &Lane, config: &OrbConfig) -> (u32, u32) {
         match self {
             Self::Reactive => (1, 0),
             Self::ThreadPerConnection => (config.max_connections, 0),

@@ -285,7 +285,7 @@ fn serve_as_member(
             // Assigned requests come first; another thread reads on.
             match work {
                 Work::Serve { key, event } => lane.put_back(key, event),
-                Work::Resume => lane.handle.ring(),
+                Work::Resume => lane.handle.bell.notify(),
                 Work::Stop | Work::Nothing => {}
             }
             if !matches!(work, Work::Stop) {

@@ -219,13 +219,13 @@ fn served_by(
     let _reading = epoch::enter();
     let poa = core.poas.find(core.incarnation, &key)?;
     let pool = poa.pool().ok()?;
-    if pool.number() != lane.setup.id.0 {
+    if pool.number != lane.setup.id.0 {
         return None;
     }
     let active = poa.find(key.hint, key.id);
     let (priority, _) = poa.priority_of_request(active.as_deref(), key.id, propagated, None);
     // A lane that reads for others serves all lanes of its pool here.
-    if pool.has_lanes() && lane.served_lanes.is_empty() {
+    if pool.has_lanes && lane.served_lanes.is_empty() {
         let own = priority.and_then(|priority| pool.lane_of(priority));
         let own = own.unwrap_or_else(|| pool.least_urgent_lane());
         if !std::ptr::eq(own, &*lane.handle) {
