@@ -8,25 +8,21 @@ use std::time::{Duration, Instant};
 use chronorb::data::Any;
 use chronorb::prelude::*;
 use chronorb::quota::QuotaLimits;
-use chronorb_event_service::idl::chronorb_events::{
-    OverflowPolicy, QueueQOS, QueuedProxyPushSupplier,
-};
-use chronorb_event_service::idl::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
+use chronorb_rt::PiMutex;
+use chronorb_rtec::idl::chronorb_events::{OverflowPolicy, QueueQOS, QueuedProxyPushSupplier};
+use chronorb_rtec::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
     ConsumerAdmin, ConsumerQOS, Dependency, EventChannel, ProxyPushConsumer, ProxyPushSupplier,
     Publication, SupplierAdmin, SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{
+use chronorb_rtec::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
     RtecEventData,
 };
-use chronorb_event_service::{
+use chronorb_rtec::{
     AdmissionPolicy, ChannelLimits, ChannelOptions, Clock, EventServer, EventService, LaneOptions,
     OperationNeeds, OperationSource, PeerPolicy,
 };
-use chronorb_rt::PiMutex;
 
 use super::{PATIENCE, orb};
 use crate::typed::Choices;
@@ -74,7 +70,7 @@ struct Proxies {
 
 impl World {
     fn new(lanes: usize) -> Self {
-        let orb = orb(&[], chronorb_event_service::keep_order);
+        let orb = orb(&[], chronorb_rtec::keep_order);
         let root = orb.root_poa().expect("it opens");
         let options = ChannelOptions {
             consumer_reconnect: true,

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
-use chronorb_event_service::{ChannelChange, ServeError};
 use chronorb_orb::{InitError, LastFailure, NotifyError, OrbConfig, SystemException};
 use chronorb_rt::SpawnError;
+use chronorb_rtec::idl::rtec_event_channel_admin::EventChannel;
+use chronorb_rtec::{ChannelChange, ServeError};
 use clap::Args;
 use thiserror::Error;
 

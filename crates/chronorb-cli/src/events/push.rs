@@ -4,16 +4,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chronorb_event_service::idl::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ConnectPushSupplierError, ProxyPushConsumer, Publication, SupplierQOS,
-};
-use chronorb_event_service::idl::rtec_event_comm::{Event, EventHeader, RtecEventData};
 use chronorb_orb::rtcorba::{ClientPolicy, SetOverride, SyncScope};
 use chronorb_orb::{Any, OrbConfig, SystemException};
 use chronorb_rt::{Monotonic, sleep_until};
+use chronorb_rtec::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
+    ConnectPushSupplierError, ProxyPushConsumer, Publication, SupplierQOS,
+};
+use chronorb_rtec::idl::rtec_event_comm::{Event, EventHeader, RtecEventData};
 use clap::{Args, value_parser};
 
 use super::channel::{ChannelArguments, EventsError, RemoteChannel};

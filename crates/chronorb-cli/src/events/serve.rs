@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_event_service::{
+use chronorb_orb::outbox::OutboxLimits;
+use chronorb_orb::rtcorba::Priority;
+use chronorb_orb::{Orb, OrbConfig, SystemException};
+use chronorb_rtec::{
     AdmissionPolicy, ChannelLimits, ChannelOptions, EventServer, EventService, LaneOptions,
     Notation, OperationNeeds, OperationSource, PeerPolicy, QueueOptions, Rules, UnpublishedPolicy,
     keep_order,
 };
-use chronorb_orb::outbox::OutboxLimits;
-use chronorb_orb::rtcorba::Priority;
-use chronorb_orb::{Orb, OrbConfig, SystemException};
 use chronorb_sched_service::idl::rtec_base::{DependencyInfo, DependencyTypeT};
 use chronorb_sched_service::idl::rtec_scheduler::{GetError, PriorityError, Scheduler};
 use clap::{Args, ValueEnum, value_parser};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use chronorb_event_service::all_statistics;
-use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
 use chronorb_orb::OrbConfig;
 use chronorb_rt::visible;
+use chronorb_rtec::all_statistics;
+use chronorb_rtec::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
 use clap::Args;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &StatsArguments, config: OrbConfig) -> Result<(), E
 const UNITS: f64 = 1e7;
 
 fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
-    let consumer = |it: &chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf| {
+    let consumer = |it: &chronorb_rtec::idl::chronorb_events::ConsumerStatisticsBuf| {
         json!({
             "number": it.number,
             "subscription": it.subscription,
@@ -61,7 +61,7 @@ fn as_json(statistics: &ChannelStatisticsBuf) -> serde_json::Value {
             "last_error": it.last_error,
         })
     };
-    let supplier = |it: &chronorb_event_service::idl::chronorb_events::SupplierStatistics| {
+    let supplier = |it: &chronorb_rtec::idl::chronorb_events::SupplierStatistics| {
         json!({
             "number": it.number,
             "connected": it.is_connected,
@@ -151,8 +151,8 @@ Exit status: 0 when all went well, 1 when something failed, 2 when the command l
 
 #[cfg(test)]
 mod tests {
-    use chronorb_event_service::idl::chronorb_events::ConsumerStatisticsBuf;
     use chronorb_rt::is_hidden;
+    use chronorb_rtec::idl::chronorb_events::ConsumerStatisticsBuf;
 
     use super::*;
 

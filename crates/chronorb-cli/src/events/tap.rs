@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use chronorb_event_service::idl::chronorb_events::{
-    OverflowPolicy, QueueQOS, QueuedProxyPushSupplier, SetQueueError,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
-    ConnectPushConsumerError, ConsumerQOS, Dependency, ProxyPushSupplier,
-};
-use chronorb_event_service::idl::rtec_event_comm::{
-    Event, EventBuf, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant,
-    PushConsumerSkeleton, RtecEventData,
-};
-use chronorb_event_service::{ChannelChange, ChannelCheck, keep_order};
 use chronorb_events::{EVENTS_LOST, Entry, Filter, fits_basic, write_entries};
 use chronorb_orb::{Any, Call, Orb, OrbConfig, RealTimeMode, SystemException};
 use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder, is_hidden};
+use chronorb_rtec::idl::chronorb_events::{
+    OverflowPolicy, QueueQOS, QueuedProxyPushSupplier, SetQueueError,
+};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
+    ConnectPushConsumerError, ConsumerQOS, Dependency, ProxyPushSupplier,
+};
+use chronorb_rtec::idl::rtec_event_comm::{
+    Event, EventBuf, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant,
+    PushConsumerSkeleton, RtecEventData,
+};
+use chronorb_rtec::{ChannelChange, ChannelCheck, keep_order};
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Value, json};
 

@@ -6,21 +6,19 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
-use chronorb_event_service::idl::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
+use chronorb_orb::poa::Poa;
+use chronorb_orb::{Any, Call, Interface, Orb, OrbConfig, SystemException, SystemExceptionKind};
+use chronorb_rtec::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
+use chronorb_rtec::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
     AppendObserverError, ConnectPushConsumerError, ConsumerAdmin, ConsumerAdminOwnedServant,
     ConsumerAdminSkeleton, ConsumerQOS, EventChannelOwnedServant, EventChannelSkeleton, Observer,
     ObserverHandle, ProxyPushConsumer, ProxyPushSupplier, ProxyPushSupplierOwnedServant,
     ProxyPushSupplierSkeleton, Publication, RemoveObserverError, SupplierAdmin, SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{
+use chronorb_rtec::idl::rtec_event_comm::{
     Event, EventHeader, PushConsumer, PushSupplierOwnedServant, RtecEventData,
 };
-use chronorb_orb::poa::Poa;
-use chronorb_orb::{Any, Call, Interface, Orb, OrbConfig, SystemException, SystemExceptionKind};
 use chronorb_sched_service::idl::rtec_base::DependencyTypeT::OneWayCall;
 use chronorb_sched_service::idl::rtec_scheduler::{
     CriticalityT, ImportanceT, InfoTypeT, Scheduler,

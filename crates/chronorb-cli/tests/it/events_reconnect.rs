@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use chronorb_event_service::idl::rtec_event_channel_admin::EventChannel;
-use chronorb_event_service::idl::rtec_event_comm::EventSet;
-use chronorb_event_service::{
+use chronorb_orb::Orb;
+use chronorb_rtec::idl::rtec_event_channel_admin::EventChannel;
+use chronorb_rtec::idl::rtec_event_comm::EventSet;
+use chronorb_rtec::{
     ChannelChange, ConsumerGroup, ConsumerOptions, EventRing, EventRingReader, Filter,
     GroupCallback, GroupConsumer, Reconnect, RingDelivery, RingOptions, WatchOptions,
 };
-use chronorb_orb::Orb;
 
 use crate::support::{Server, chronorb, stderr, stdout};
 

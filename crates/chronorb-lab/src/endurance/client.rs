@@ -18,7 +18,7 @@ pub(super) fn run(order: &ClientOrder) -> Result<(), LabError> {
     let orb = orb(|config| {
         config.request_timeout = order.plan.timeout;
         if order.load == EnduranceLoad::Events {
-            chronorb_event_service::keep_order(config);
+            chronorb_rtec::keep_order(config);
         }
     })?;
     let object = orb.string_to_object(&order.reference);

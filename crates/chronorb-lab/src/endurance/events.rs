@@ -5,18 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb::prelude::*;
-use chronorb_event_service::idl::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
+use chronorb_rt::{Deadline, Gate};
+use chronorb_rtec::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
     ConsumerQOS, Dependency, EventChannel, ProxyPushConsumer, ProxyPushSupplier, Publication,
     SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{
+use chronorb_rtec::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
     RtecEventData,
 };
-use chronorb_rt::{Deadline, Gate};
 
 use super::log::CallLog;
 use super::order::{ClientOrder, FailureKind};

@@ -4,10 +4,10 @@ use chronorb::config::{OrbConfig, RealTimeMode};
 use chronorb::poa::{IdAssignment, Lifespan, ObjectId};
 use chronorb::prelude::*;
 use chronorb::transport::{Endpoint, parse_endpoints};
-use chronorb_event_service::{EventServer, keep_order};
 use chronorb_naming::store::{Directory, Store};
 use chronorb_naming::{Limits, NameServer, Tree, unused_number};
 use chronorb_rt::Monotonic;
+use chronorb_rtec::{EventServer, keep_order};
 
 use super::order::EnduranceServer;
 use super::plan::ServerKind;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use chronorb_event_service::idl::rtec_event_channel_admin::{ProxyPushConsumer, ProxyPushSupplier};
 use chronorb_rt::Monotonic;
+use chronorb_rtec::idl::rtec_event_channel_admin::{ProxyPushConsumer, ProxyPushSupplier};
 use serde::Serialize;
 
 use super::plan::EventsPlan;

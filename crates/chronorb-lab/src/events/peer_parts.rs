@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_event_service::idl::rtec_event_comm::EventSet;
-use chronorb_event_service::{ConsumerOptions, EventRingReader, Filter, RingDelivery, RingError};
 use chronorb_rt::{Deadline, Monotonic, PiMutex, sleep_until};
+use chronorb_rtec::idl::rtec_event_comm::EventSet;
+use chronorb_rtec::{ConsumerOptions, EventRingReader, Filter, RingDelivery, RingError};
 use chronorb_transport::shm::fan_out::{FanOutError, FanOutOptions, Publisher, Reader, Reading};
 use serde::{Deserialize, Serialize};
 

@@ -9,25 +9,23 @@ use chronorb::data::Any;
 use chronorb::outbox::{OutboxLimits, OutboxOverflow};
 use chronorb::poa::Poa;
 use chronorb::prelude::*;
-use chronorb_event_service::all_statistics;
-use chronorb_event_service::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
-use chronorb_event_service::idl::rtec_base::{
-    DependencyEnabledTypeT, DependencyInfo, DependencyTypeT,
-};
-use chronorb_event_service::idl::rtec_event_channel_admin::{
+use chronorb_probe::{Mark, counts_of_this_thread, trace_mark};
+use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, counts_of_others};
+use chronorb_rtec::all_statistics;
+use chronorb_rtec::idl::chronorb_events::{ChannelStatisticsBuf, MonitoredChannel};
+use chronorb_rtec::idl::rtec_base::{DependencyEnabledTypeT, DependencyInfo, DependencyTypeT};
+use chronorb_rtec::idl::rtec_event_channel_admin::{
     ConsumerQOS, Dependency, EventChannel, ProxyPushConsumer, ProxyPushSupplier, Publication,
     SupplierQOS,
 };
-use chronorb_event_service::idl::rtec_event_comm::{
+use chronorb_rtec::idl::rtec_event_comm::{
     Event, EventHeader, EventSet, PushConsumer, PushConsumerOwnedServant, PushConsumerSkeleton,
     RtecEventData,
 };
-use chronorb_event_service::{
+use chronorb_rtec::{
     ChannelOptions, ConsumerGroup, EventRing, EventServer, EventService, Filter, LaneOptions,
     LocalSupplier, PeerPolicy, RingOptions,
 };
-use chronorb_probe::{Mark, counts_of_this_thread, trace_mark};
-use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, counts_of_others};
 use serde::{Deserialize, Serialize};
 
 use super::PATIENCE;

@@ -2,8 +2,8 @@
 
 use chronorb::poa::Poa;
 use chronorb::prelude::*;
-use chronorb_event_service::{EventServer, keep_order};
 use chronorb_naming::NameServer;
+use chronorb_rtec::{EventServer, keep_order};
 use chronorb_sched_service::SchedulingService;
 
 use super::super::victim::{limit_memory, orb_with, target_of};
