@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output};
 use std::sync::mpsc;
 use std::thread;
 
@@ -25,7 +25,7 @@ use chronorb_sched_service::idl::rtec_scheduler::{
 };
 use serde_json::Value;
 
-use crate::support::{Server, chronorb, stderr, stdout};
+use crate::support::{Server, chronorb, spawn_tap, stderr, stdout};
 
 /// A channel, and a client of it.
 struct Channel {
@@ -72,14 +72,8 @@ impl Channel {
 
     /// Starts `chronorb events tap`.
     fn tap_at_once(&self, arguments: &[&str]) -> Tap {
-        let process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
-            .args(["events", "tap", "--channel", &self.server.reference])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let channel = ["--channel", &self.server.reference];
+        let process = spawn_tap(&[&channel, arguments].concat());
         Tap { process }
     }
 
@@ -498,14 +492,7 @@ fn tap_warns_of_nested_groups_at_a_channel_whose_notation_it_does_not_know() {
         .expect("it is active");
     let reference = orb.object_to_string(&object);
     let tap = |arguments: &[&str]| {
-        let process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
-            .args(["events", "tap", "--channel", &reference])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let process = spawn_tap(&[&["--channel", &reference], arguments].concat());
         let tap = Tap { process };
         let entries = received.recv().expect("a subscription");
         tap.signal(rustix::process::Signal::TERM);

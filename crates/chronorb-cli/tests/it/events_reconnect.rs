@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Lines};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use chronorb_rtec::{
     GroupCallback, GroupConsumer, Reconnect, RingDelivery, RingOptions, WatchOptions,
 };
 
-use crate::support::{Server, chronorb, stderr, stdout};
+use crate::support::{Server, chronorb, spawn_tap, stderr, stdout};
 
 /// Returns an endpoint of this test, for a server that is started more than once. The host is the
 /// test's own, so no other test takes the port meanwhile.
@@ -48,14 +48,8 @@ struct Tap {
 impl Tap {
     /// Starts the command, and waits for the first event of the timer that it subscribes to also.
     fn start(arguments: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
-            .args(["events", "tap", "--filter", "20 | after 1ms"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let filter = ["--filter", "20 | after 1ms"];
+        let mut process = spawn_tap(&[&filter, arguments].concat());
         let out = process.stdout.take().expect("a pipe");
         let error = process.stderr.take().expect("a pipe");
         let mut this = Self {

@@ -338,14 +338,10 @@ impl Clock for SteppingClock {
     }
 }
 
-#[test]
-fn a_consumer_has_its_execution_time_in_each_period() {
-    let bounded = OperationNeeds {
-        cost: ms(1),
-        period: Some(Duration::from_secs(1_000_000)),
-        ..OperationNeeds::default()
-    };
-    let operations = HashMap::from([(LONG, bounded)]);
+/// Pushes five events to a queued consumer with these needs, by each dispatching with queues and by
+/// a clock that steps at each reading. Calls `check` with the channel and the consumer.
+fn push_to_queued_consumer(needs: OperationNeeds, check: impl Fn(&Fixture, &TestConsumer)) {
+    let operations = HashMap::from([(LONG, needs)]);
     for options in crate::support::dispatchings().into_iter().skip(1) {
         let f = Fixture::of(Clients::Remote, options, |server| {
             let server = server.clock(SteppingClock::default());
@@ -355,11 +351,23 @@ fn a_consumer_has_its_execution_time_in_each_period() {
         connected.unwrap();
         let supplier = f.supplier(&[(1, 20)]);
         f.push(&supplier, &[(1, 20); 5]);
+        check(&f, &consumer);
+    }
+}
+
+#[test]
+fn a_consumer_has_its_execution_time_in_each_period() {
+    let bounded = OperationNeeds {
+        cost: ms(1),
+        period: Some(Duration::from_secs(1_000_000)),
+        ..OperationNeeds::default()
+    };
+    push_to_queued_consumer(bounded, |f, consumer| {
         // The first event has used all of it.
         let state = f.state_of(consumer.number).unwrap();
         assert_eq!((state.events, state.queued, state.pauses), (1, 4, 1));
-        assert_eq!(f.sets(&consumer), [[(1, 20)]]);
-    }
+        assert_eq!(f.sets(consumer), [[(1, 20)]]);
+    });
 }
 
 #[test]
@@ -370,17 +378,8 @@ fn a_consumer_with_the_period_of_its_callers_has_no_budget() {
         is_called: true,
         ..OperationNeeds::default()
     };
-    let operations = HashMap::from([(LONG, called)]);
-    for options in crate::support::dispatchings().into_iter().skip(1) {
-        let f = Fixture::of(Clients::Remote, options, |server| {
-            let server = server.clock(SteppingClock::default());
-            server.admission(operations.clone(), AdmissionPolicy::Refuse)
-        });
-        let (consumer, connected) = consume(&f, &Filter::of_type(20), LONG);
-        connected.unwrap();
-        let supplier = f.supplier(&[(1, 20)]);
-        f.push(&supplier, &[(1, 20); 5]);
-        assert_eq!(f.sets(&consumer).len(), 5);
+    push_to_queued_consumer(called, |f, consumer| {
+        assert_eq!(f.sets(consumer).len(), 5);
         assert_eq!(f.state_of(consumer.number).unwrap().pauses, 0);
-    }
+    });
 }

@@ -32,6 +32,18 @@ pub(crate) fn chronorb_reading(dir: &Path, arguments: &[&str], text: &str) -> Ou
     child.wait_with_output().expect("the command ends")
 }
 
+/// Starts `chronorb events tap` with pipes for its output and its messages.
+pub(crate) fn spawn_tap(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_chronorb"))
+        .args(["events", "tap"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts")
+}
+
 pub(crate) fn stdout(output: &Output) -> &str {
     str::from_utf8(&output.stdout).expect("standard output is text")
 }
