@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::ledger::Ledger;
 use crate::run::{self, Failure, ask, root};
 use crate::{
-    arrows, documents, history, instructions, language, lints, packages, request_path,
+    arrows, documents, history, instructions, language, layers, lints, packages, request_path,
     requirements, size, targets,
 };
 
@@ -52,14 +52,15 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     }
     let files = ask("git", &["-C", &root.display().to_string(), "ls-files"])
         .ok_or_else(|| Failure("git ls-files failed: is this a git checkout?".to_owned()))?;
-    let checked = files.lines().filter(|file| has_text(file));
-    for file in checked {
+    let files: Vec<_> = files.lines().collect();
+    for file in files.iter().filter(|file| has_text(file)) {
         complaints.extend(complaints_about(&root, file));
     }
     complaints.extend(packages::complaints()?);
-    complaints.extend(documents::complaints(&files.lines().collect::<Vec<_>>())?);
+    complaints.extend(documents::complaints(&files)?);
     complaints.extend(requirements::complaints()?);
-    complaints.extend(request_path::complaints(&files.lines().collect::<Vec<_>>()));
+    complaints.extend(request_path::complaints(&files));
+    complaints.extend(layers::complaints(&files)?);
     complaints.extend(arrows::complaints()?);
     complaints.extend(language::complaints()?);
     complaints.extend(history::complaints()?);
@@ -92,6 +93,12 @@ fn complaints_about(root: &Path, file: &str) -> Vec<String> {
         if line.contains('\t') && !file.ends_with("Makefile") {
             complaints.push(format!("{file}:{}: a tab", number + 1));
         }
+        if line.trim_start().starts_with("#[ignore") && !line.contains(RUN_BY_ANOTHER) {
+            complaints.push(format!(
+                "{file}:{}: an ignored test that no other one runs {RUN_BY_ANOTHER}",
+                number + 1
+            ));
+        }
     }
     if !text.is_empty() && !text.ends_with('\n') {
         complaints.push(format!("{file}: no newline at the end"));
@@ -110,4 +117,6 @@ pub(crate) fn is_test_data(file: &str) -> bool {
     folders.iter().any(|folder| file.contains(folder))
 }
 
+/// In the reason of each test that is ignored.
+const RUN_BY_ANOTHER: &str = "in a process of its own";
 const MAX_LINES: usize = 900;

@@ -14,6 +14,7 @@ mod history;
 mod idl_speed;
 mod instructions;
 mod language;
+mod layers;
 mod ledger;
 mod lints;
 mod nightly;
@@ -89,8 +90,9 @@ Commands:
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
           and lists of features of the published crates; links and excerpts of the documents, and
-          the list of files with unsafe code; commits after a base: no merges, no subject that
-          begins with `wip`; `arrows` and `language`
+          the list of files with unsafe code; the layers of crates and their dependencies;
+          ignored tests; commits after a base: no merges, no subject that begins with `wip`;
+          `arrows` and `language`
   arrows  cycles between the modules of a crate and between its rooms, through re-exports, compared
           with their recorded sizes, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which

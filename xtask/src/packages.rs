@@ -114,6 +114,26 @@ fn published() -> Result<Vec<Crate>, Failure> {
     Ok(crates)
 }
 
+/// Returns the dependencies of the published crates on each other, without those of tests.
+pub(crate) fn dependencies() -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for published in published()? {
+        let targets = published.manifest.get("target").and_then(Value::as_table);
+        let targets = targets.into_iter().flat_map(Table::values);
+        let tables = targets
+            .filter_map(Value::as_table)
+            .chain([&published.manifest]);
+        let lists = tables.flat_map(|table| {
+            let lists = ["dependencies", "build-dependencies"];
+            lists.map(|list| table.get(list).and_then(Value::as_table))
+        });
+        let names = lists.flatten().flat_map(Table::keys);
+        let names = names.filter(|name| name.starts_with("chronorb"));
+        pairs.extend(names.map(|name| (published.name.clone(), name.clone())));
+    }
+    Ok(pairs)
+}
+
 /// Returns the features of `chronorb`, without the list of default ones.
 pub(crate) fn chronorb_features() -> Result<Vec<String>, Failure> {
     let features = Crate::read("crates/chronorb".to_owned())?.features();
