@@ -34,7 +34,6 @@ mod exception;
 mod group;
 mod header;
 mod ior;
-#[cfg(feature = "gioplite")]
 mod lite;
 mod local;
 mod locate;
@@ -63,7 +62,6 @@ pub use header::{
     start_message, start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
-#[cfg(feature = "gioplite")]
 pub use lite::GiopLite;
 pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{

@@ -4,7 +4,6 @@
 
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
-#[cfg(feature = "gioplite")]
 use crate::GiopLite;
 use crate::header;
 use crate::{
@@ -162,7 +161,6 @@ pub enum Protocol {
     /// GIOP, of a version.
     Giop(Version),
     /// GIOPlite.
-    #[cfg(feature = "gioplite")]
     Lite,
 }
 
@@ -173,7 +171,6 @@ impl From<Version> for Protocol {
 }
 
 /// Whether a message that begins so is one of GIOPlite if it is one at all.
-#[cfg(feature = "gioplite")]
 #[inline]
 fn is_lite(octets: &[u8]) -> bool {
     octets.first_chunk() != Some(header::MAGIC)
@@ -183,7 +180,6 @@ macro_rules! with_each {
     ($this:expr, $protocol:ident => $call:expr) => {
         match $this {
             Self::Giop($protocol) => $call,
-            #[cfg(feature = "gioplite")]
             Self::Lite => {
                 let $protocol = GiopLite;
                 $call
@@ -194,7 +190,6 @@ macro_rules! with_each {
 
 macro_rules! by_first_octets {
     ($octets:expr, $protocol:ident => $call:expr) => {{
-        #[cfg(feature = "gioplite")]
         if is_lite($octets) {
             type $protocol = GiopLite;
             return $call;

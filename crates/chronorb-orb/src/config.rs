@@ -173,7 +173,6 @@ pub struct OrbConfig {
     pub max_held_requests: usize,
     /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that
     /// too.
-    #[cfg(feature = "gioplite")]
     pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
     pub max_giop_version: Version,
@@ -329,7 +328,6 @@ impl Default for OrbConfig {
             min_reply_rate: 1024,
             hold_timeout: Duration::from_secs(30),
             max_held_requests: 1024,
-            #[cfg(feature = "gioplite")]
             giop_lite: false,
             max_giop_version: Version::V1_2,
             native_char_code_set: CharCodeSet::Utf8,

@@ -39,7 +39,6 @@ mod incident;
 mod initial_references;
 mod key_codes;
 mod lanes;
-mod lite;
 #[cfg(feature = "tracing")]
 pub mod log;
 #[cfg(feature = "tracing")]
@@ -59,6 +58,7 @@ pub mod poa;
 mod profile;
 mod protocol;
 pub mod quota;
+mod riders;
 mod room;
 pub mod rtcorba;
 #[cfg(feature = "distributable-threads")]

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::net::SocketAddrAny;
+use rustix::net::{self, SocketAddrAny, SocketType, sockopt};
 
 /// Takes the listening stream socket with this address, if the service manager has passed one and
 /// no endpoint has it.
@@ -11,13 +11,10 @@ use rustix::net::SocketAddrAny;
 /// Sockets at other addresses are left alone. The variables `LISTEN_PID` and `LISTEN_FDS` stay in
 /// the environment, which cannot be changed safely beside other threads. Children of this process
 /// ignore them, because `LISTEN_PID` is not theirs.
-#[cfg(feature = "activation")]
 pub(crate) fn passed_listener<A>(address: &A) -> Option<OwnedFd>
 where
     A: TryFrom<SocketAddrAny> + PartialEq,
 {
-    use rustix::net::{self, SocketType, sockopt};
-
     crate::sys::passed::take(|socket| {
         sockopt::socket_type(socket).is_ok_and(|kind| kind == SocketType::STREAM)
             && sockopt::socket_acceptconn(socket).unwrap_or(false)
@@ -26,13 +23,4 @@ where
                 .and_then(|local| A::try_from(local).ok())
                 .is_some_and(|local| local == *address)
     })
-}
-
-/// Without the feature there are no such sockets.
-#[cfg(not(feature = "activation"))]
-pub(crate) fn passed_listener<A>(_: &A) -> Option<OwnedFd>
-where
-    A: TryFrom<SocketAddrAny> + PartialEq,
-{
-    None
 }

@@ -87,7 +87,6 @@
 //! | Feature | Default | Contents |
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), the secure profile (`-ORBProfile`), and `Object::with_service_context` |
-//! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `distributable-threads` | on | scheduling segments that calls carry to other processes, and schedulers: `rtscheduling` |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
@@ -96,7 +95,6 @@
 //! | `shmiop` | on | shared memory |
 //! | `diop` | on | datagrams, over UDP |
 //! | `miop` | on | groups of objects, over IP multicast |
-//! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
 //! | `bidir` | on | callbacks on the connections that clients opened: bidirectional GIOP (`-ORBBiDir`) |
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `schedule` | off | schedules of operations: start (`-ORBSchedule`), measurement (`-ORBMeasure`) and overruns (`-ORBOverrun`) |

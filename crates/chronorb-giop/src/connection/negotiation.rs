@@ -2,13 +2,11 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-#[cfg(feature = "gioplite")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use chronorb_cdr::{Endian, Frame};
 
 use crate::framing::{FramingError, NextMessage, next_message};
-#[cfg(feature = "gioplite")]
 use crate::{GiopLite, Protocol, framing::next_message_of};
 use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
 
@@ -20,23 +18,18 @@ use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
 /// thread has learned.
 #[derive(Debug, Default)]
 pub struct Negotiation {
-    #[cfg(feature = "gioplite")]
     state: AtomicU8,
 }
 
 impl Negotiation {
     /// Makes the negotiation of a new connection; a server proposes nothing.
     pub const fn new(proposes: bool) -> Self {
-        #[cfg(not(feature = "gioplite"))]
-        let _ = proposes;
         Self {
-            #[cfg(feature = "gioplite")]
             state: AtomicU8::new(if proposes { PROPOSING } else { GIOP }),
         }
     }
 
     /// Agrees as a server: from now on messages may be of GIOPlite.
-    #[cfg(feature = "gioplite")]
     pub fn agree(&self) {
         self.state.fetch_max(AGREED, Ordering::Release);
     }
@@ -47,7 +40,6 @@ impl Negotiation {
     /// See [`FramingError`].
     #[inline]
     pub fn next_message(&self, octets: &[u8], limit: usize) -> Result<NextMessage, FramingError> {
-        #[cfg(feature = "gioplite")]
         if self.state.load(Ordering::Acquire) >= AGREED {
             let framed = next_message_of::<Protocol>(octets, limit);
             if let Ok(NextMessage::Complete { header, .. }) = framed
@@ -64,37 +56,27 @@ impl Negotiation {
     /// Learns, as a client, from a whole message whether the server has agreed.
     #[inline]
     pub fn learn(&self, header: MessageHeader, message: &Frame) {
-        #[cfg(feature = "gioplite")]
         if header.kind == MessageType::Reply && self.is_proposing() {
             let agreed = GiopLite::is_agreed_by(message.as_slice());
             let state = if agreed { LITE } else { GIOP };
             self.state.store(state, Ordering::Release);
         }
-        #[cfg(not(feature = "gioplite"))]
-        let _ = (header, message);
     }
 
     /// Whether requests propose GIOPlite: no reply has arrived.
     #[inline]
     pub fn is_proposing(&self) -> bool {
-        #[cfg(feature = "gioplite")]
-        return self.state.load(Ordering::Acquire) == PROPOSING;
-        #[cfg(not(feature = "gioplite"))]
-        false
+        self.state.load(Ordering::Acquire) == PROPOSING
     }
 
     /// Whether the peer is known to take messages of GIOPlite.
     #[inline]
     pub fn is_lite(&self) -> bool {
-        #[cfg(feature = "gioplite")]
-        return self.state.load(Ordering::Acquire) == LITE;
-        #[cfg(not(feature = "gioplite"))]
-        false
+        self.state.load(Ordering::Acquire) == LITE
     }
 
     /// Hands a message without a body to `send`, in the protocol that the peer understands.
     pub fn with_empty_message<R>(&self, kind: MessageType, send: impl FnOnce(&[u8]) -> R) -> R {
-        #[cfg(feature = "gioplite")]
         if self.is_lite() {
             return send(&GiopLite::empty_message(kind));
         }
@@ -114,13 +96,9 @@ pub fn empty_message(kind: MessageType) -> [u8; HEADER_LEN] {
     header.to_bytes()
 }
 
-#[cfg(feature = "gioplite")]
 const GIOP: u8 = 0;
 /// A client has asked for GIOPlite, and has received no reply.
-#[cfg(feature = "gioplite")]
 const PROPOSING: u8 = 1;
 /// A server has agreed, and has received no message of GIOPlite.
-#[cfg(feature = "gioplite")]
 const AGREED: u8 = 2;
-#[cfg(feature = "gioplite")]
 const LITE: u8 = 3;

@@ -648,7 +648,6 @@ fn what_is_discarded_takes_no_memory() {
     assert_eq!(reader.kept(), 0);
 }
 
-#[cfg(feature = "gioplite")]
 mod lite {
     use chronorb_giop::{GiopLite, ReplyHeader, ReplyStatus, ServiceContext, contexts};
     use chronorb_giop::{Protocol, encode_reply, finish_message, start_message};

@@ -8,7 +8,6 @@ mod messages;
 mod minors;
 mod omniorb;
 mod policies;
-#[cfg(feature = "gioplite")]
 mod protocols;
 mod references;
 mod scheduling;

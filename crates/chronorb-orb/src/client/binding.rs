@@ -49,6 +49,7 @@ use crate::failure::because;
 use crate::fork;
 use crate::profile::{Effective, POLICY_UNREADABLE, Profile};
 use crate::protocol::Way;
+use crate::riders::{self, Riders};
 use crate::rtcorba::policies::{EndPolicies, utc_now};
 use crate::rtcorba::{
     ClientPolicy, OnewayBuffering, Priority, Protocols, RebindMode, SyncScope, request_priority,
@@ -529,7 +530,7 @@ fn prepare(
         && core.config.client_idle_timeout.is_none()
         && core.rt.transform.is_none();
     let binding = Binding {
-        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none() && !riders::All::VARIES,
         ends,
         buffering: effective.buffering,
         present_ends: Cell::default(),

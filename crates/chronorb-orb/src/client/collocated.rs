@@ -21,6 +21,7 @@ use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::{Core, Object};
 use crate::failure::because;
 use crate::poa::Poa;
+use crate::riders;
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::scope::{ReplyBody, Scope, text_within};
 use crate::upcall::Dispatch;
@@ -374,7 +375,8 @@ fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
     }
     let parts = scope.reply_parts();
     let message = MessageHeader::parse(parts.0.as_slice()).map_err(|_| MALFORMED)?;
-    let outcome = read_reply(parts, message, text_within(), REQUEST_ID)
+    let riders = &mut riders::CallState::default();
+    let outcome = read_reply(parts, riders, message, text_within(), REQUEST_ID)
         .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))?;
     outcome.ok_or(MALFORMED)
 }

@@ -25,6 +25,7 @@ use crate::call::Operation;
 use crate::core::{Core, Object};
 use crate::failure::because;
 use crate::protocol::Way;
+use crate::riders;
 use crate::rtcorba::policies::{EndPolicies, check_ends, utc_now};
 use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{ReplyBody, Scope};
@@ -44,6 +45,7 @@ pub(crate) fn invoke(
     object.core().at(Stage::Bind);
     let mut object = object;
     let (mut usual, mut call) = (None, None);
+    let mut riders = riders::CallState::default();
     if object.is_outside() {
         usual = binding::usual(object);
     } else if let Some(result) = call_here(&mut call, object, scope, operation, arguments)? {
@@ -60,7 +62,7 @@ pub(crate) fn invoke(
                 }
             }
         };
-        match exchange(&binding, scope, operation, arguments, limits) {
+        match exchange(&binding, &mut riders, scope, operation, arguments, limits) {
             Ok(answer) => return Ok(answer),
             Err(outcome) => Invocation::fail(&mut call, object, &binding, limits, outcome)?,
         }
@@ -149,6 +151,7 @@ pub(super) fn send_oneway(
 ) -> Result<bool, SystemException> {
     let mut usual = binding::usual(object);
     let mut call = None;
+    let mut riders = riders::CallState::default();
     loop {
         let (binding, limits) = match usual.take() {
             Some(usual) => usual,
@@ -160,7 +163,14 @@ pub(super) fn send_oneway(
         if binding.oneways != ResponseFlags::None {
             return Ok(false);
         }
-        match send_request(&binding, scope, operation, arguments, limits.until) {
+        match send_request(
+            &binding,
+            &mut riders,
+            scope,
+            operation,
+            arguments,
+            limits.until,
+        ) {
             Ok(_) => return Ok(true),
             Err(failure) => {
                 Invocation::fail(&mut call, object, &binding, limits, Err(failure))?;
@@ -506,13 +516,14 @@ fn explain(
 #[inline(always)]
 pub(super) fn exchange(
     binding: &Binding,
+    riders: &mut riders::CallState,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
     limits: Limits,
 ) -> Result<ReplyBody, Result<Outcome, Failure>> {
     let request_id =
-        send_request(binding, scope, operation, arguments, limits.until).map_err(Err)?;
+        send_request(binding, riders, scope, operation, arguments, limits.until).map_err(Err)?;
     let core = binding.target.core();
     core.at(Stage::Await);
     let connection = &binding.connection;
@@ -527,7 +538,7 @@ pub(super) fn exchange(
         Some(answer) => answer,
         None => {
             let reply = (request_id, MessageType::Reply, limits.deadline);
-            match read_outcome(binding, scope, received, reply, read_reply) {
+            match read_outcome(binding, riders, scope, received, reply, read_reply) {
                 Ok(Outcome::Answer(answer)) => answer,
                 outcome => return Err(outcome),
             }
@@ -553,7 +564,15 @@ pub(super) fn locate(
     let kind = MessageType::LocateReply;
     let received = connection.receive(request_id, kind, &mut scope.reply, (deadline, 0));
     let reply = (request_id, kind, deadline);
-    read_outcome(binding, scope, received, reply, request::read_locate_reply)
+    let riders = &mut riders::CallState::default();
+    read_outcome(
+        binding,
+        riders,
+        scope,
+        received,
+        reply,
+        request::read_locate_reply,
+    )
 }
 
 /// Reads the outcome in what was received for a request, by `read`, and receives again after
@@ -562,6 +581,7 @@ pub(super) fn locate(
 #[inline(never)]
 fn read_outcome(
     binding: &Binding,
+    riders: &mut riders::CallState,
     scope: &mut Scope,
     mut received: Result<MessageHeader, Failure>,
     (request_id, kind, deadline): (u32, MessageType, Deadline),
@@ -570,7 +590,8 @@ fn read_outcome(
     let connection = &binding.connection;
     let mut strays = 0;
     loop {
-        let failure = match read(scope.reply_parts(), received?, connection.text, request_id) {
+        let parts = scope.reply_parts();
+        let failure = match read(parts, riders, received?, connection.text, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) if strays == MAX_STRAYS => MALFORMED,
             Ok(None) => {
@@ -594,12 +615,18 @@ fn read_outcome(
 }
 
 /// Reads the outcome in a reply with these octets, and `None` if it is not the one to this request.
-type ReadReply =
-    fn((&mut Frame, &Arena), MessageHeader, TextForm, u32) -> Result<Option<Outcome>, CdrError>;
+type ReadReply = fn(
+    (&mut Frame, &Arena),
+    &mut riders::CallState,
+    MessageHeader,
+    TextForm,
+    u32,
+) -> Result<Option<Outcome>, CdrError>;
 
 #[inline(always)]
 pub(super) fn send_request(
     binding: &Binding,
+    riders: &mut riders::CallState,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
@@ -611,7 +638,7 @@ pub(super) fn send_request(
     let connection = &binding.connection;
     let request_id = connection.next_request_id();
     let frame = &mut scope.request;
-    let (body_start, left_out) = marshal(binding, frame, operation, arguments, request_id)?;
+    let (body_start, left_out) = marshal(binding, riders, frame, operation, arguments, request_id)?;
     let total = frame.len() + left_out;
     core.at(Stage::Send);
     if total > core.config.max_message_size {

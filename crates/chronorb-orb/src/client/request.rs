@@ -7,14 +7,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
-#[cfg(feature = "gioplite")]
-use chronorb_giop::GiopLite;
 use chronorb_giop::{
-    AddressingDisposition, EndTimes, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    AddressingDisposition, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
-    SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target, Version,
-    contexts, encode_locate_request, encode_request, finish_message, minor, start_message,
+    SchedulingContext, SystemException, SystemExceptionKind, Target, contexts,
+    encode_locate_request, encode_request, finish_message, minor, start_message,
 };
+use chronorb_giop::{GiopLite, Version};
 
 use super::attempt::{DISCARDED, Outcome};
 use super::binding::Binding;
@@ -22,6 +21,7 @@ use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::core::Core;
 use crate::gather::{self, OmittedOctets};
+use crate::riders::{self, Announcements, Contexts, Departure, Riders};
 use crate::rtcorba::scheduling;
 use crate::scope::ReplyBody;
 
@@ -31,6 +31,7 @@ pub(super) use crate::gather::Write as Arguments;
 /// were left out of the frame.
 pub(super) fn marshal(
     binding: &Binding,
+    riders: &mut riders::CallState,
     frame: &mut Frame,
     operation: &Operation,
     arguments: Arguments<'_>,
@@ -51,7 +52,10 @@ pub(super) fn marshal(
     };
     let header_end = match prepared {
         Some(header_end) => header_end,
-        None => prepare_header(binding, frame, operation, request_id, may_be_kept)?,
+        None => {
+            let of_request = (operation, request_id);
+            prepare_header(binding, riders, frame, of_request, may_be_kept)?
+        }
     };
     let body_start = frame.len();
     let mut omitted = OmittedOctets::default();
@@ -73,15 +77,16 @@ pub(super) fn marshal(
 #[inline(never)]
 fn prepare_header(
     binding: &Binding,
+    riders: &mut riders::CallState,
     frame: &mut Frame,
-    operation: &Operation,
-    request_id: u32,
+    (operation, request_id): (&Operation, u32),
     may_be_kept: bool,
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
-    let keep = |announces, frame: &mut Frame| {
-        let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let of_request = (operation, request_id);
+    let mut keep = |announces, frame: &mut Frame| {
+        let header_end = write_header(binding, riders, frame, of_request, announces)?;
         let form = HeaderForm::of(connection, announces);
         binding.prepared.keep(operation, form, frame, header_end);
         Ok(header_end)
@@ -96,7 +101,7 @@ fn prepare_header(
     if may_be_kept && !binding.has_answer(operation) {
         return keep(announces, frame);
     }
-    write_header(binding, frame, operation, request_id, announces)
+    write_header(binding, riders, frame, of_request, announces)
 }
 
 /// Writes the header of oneway requests by a connection that is never read, so that it is the same
@@ -109,7 +114,8 @@ pub(super) fn write_constant_header(
     operation: &Operation,
 ) -> Result<Option<(usize, usize)>, SystemException> {
     // The server's answers would show that it has read the announcements.
-    let header_end = write_header(binding, frame, operation, 0, true)?;
+    let mut riders = riders::CallState::default();
+    let header_end = write_header(binding, &mut riders, frame, (operation, 0), true)?;
     finish_message(frame);
     let message = Protocol::read_header(frame.as_slice());
     let id_at = message
@@ -126,13 +132,13 @@ pub(super) fn write_constant_header(
 #[cold]
 pub(super) fn marshal_again(
     binding: &Binding,
+    riders: &mut riders::CallState,
     frame: &mut Frame,
-    operation: &Operation,
+    of_request: (&Operation, u32),
     (start, body, text): (usize, &[u8], TextForm),
-    request_id: u32,
 ) -> Result<usize, SystemException> {
     let announces = binding.connection.announces();
-    let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let header_end = write_header(binding, riders, frame, of_request, announces)?;
     let body_start = frame.len();
     if body.is_empty() {
         frame.truncate(header_end);
@@ -154,60 +160,35 @@ pub(super) fn encoder<'f>(binding: &Binding, frame: &'f mut Frame) -> Encoder<'f
 #[cold]
 fn write_header(
     binding: &Binding,
+    riders: &mut riders::CallState,
     frame: &mut Frame,
-    operation: &Operation,
-    request_id: u32,
+    (operation, request_id): (&Operation, u32),
     announces: bool,
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
-    let priority = binding
-        .propagated
-        .map(|p| contexts::encode_priority(p.value()));
-    let code_sets = connection.code_sets.filter(|_| announces);
-    let mut ends_room = [0; EndTimes::LARGEST];
-    let ends = binding.present_ends.get();
-    let scheduling = scheduling::outgoing(|| binding.target.core().config.clock());
-    let mut list = [ServiceContext { id: 0, data: &[] }; MAX_CONTEXTS];
-    let mut count = 0;
-    let mut add = |id, data| {
-        list[count] = ServiceContext { id, data };
-        count += 1;
+    let announcements = announces.then(|| Announcements {
+        code_sets: connection.code_sets.as_ref().map(|data| &data[..]),
+        listen_points: connection.listen_points(),
+        one_at_a_time: connection.has_one_call_at_a_time(),
+        lite: connection.link().proposes_lite(),
+    });
+    let departure = Departure {
+        config: &binding.target.core().config,
+        version: binding.version,
+        announcements,
+        priority: binding.propagated,
+        ends: binding.present_ends.get(),
+        of_reference: binding.target.service_context(),
     };
-    // Servers of older versions are other ORBs, which do not know these contexts.
-    let is_new = announces && binding.version >= Version::V1_2;
-    // TAO reads only the first context that it knows.
-    #[cfg(feature = "bidir")]
-    if is_new && let Some(data) = connection.listen_points() {
-        add(contexts::BI_DIR_IIOP, data);
-    }
-    if let Some(data) = &code_sets {
-        add(contexts::CODE_SETS, data);
-    }
-    if is_new && connection.has_one_call_at_a_time() {
-        add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
-    }
-    if is_new && connection.link().proposes_lite() {
-        add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
-    }
-    if let Some(data) = &priority {
-        add(contexts::RT_CORBA_PRIORITY, data);
-    }
-    if !ends.is_empty() {
-        add(contexts::INVOCATION_POLICIES, ends.encode(&mut ends_room));
-    }
-    if let Some(data) = &scheduling {
-        add(contexts::SCHEDULING, data);
-    }
-    #[cfg(feature = "access")]
-    if let Some(context) = binding.target.service_context() {
-        add(context.id, &context.data);
-    }
+    let mut room = Contexts::ROOM;
+    let mut contexts = Contexts::new(&mut room);
+    riders::All::depart(riders, &departure, &mut contexts);
     let header = RequestHeader {
         request_id,
         response: binding.response(operation),
         target: binding.target()?,
         operation: operation.name.as_bytes(),
-        contexts: &list[..count],
+        contexts: contexts.as_slice(),
     };
     let protocol = protocol_of(binding, &header.target, header.operation);
     let mut encoder = start_message(frame, protocol, MessageType::Request)?;
@@ -236,12 +217,7 @@ pub(super) fn write_locate_request(
 }
 
 /// The message protocol of a request to the target, or of a locate request.
-#[cfg_attr(
-    not(feature = "gioplite"),
-    expect(unused_variables, reason = "there is one protocol")
-)]
 fn protocol_of(binding: &Binding, target: &Target<'_>, operation: &[u8]) -> Protocol {
-    #[cfg(feature = "gioplite")]
     if binding.version >= Version::V1_2
         && binding.connection.link().speaks_lite()
         && GiopLite::can_carry(target, operation)
@@ -272,6 +248,7 @@ pub(super) fn read_plain_reply(
 #[inline(never)]
 pub(super) fn read_reply(
     (frame, arena): (&mut Frame, &Arena),
+    riders: &mut riders::CallState,
     message: MessageHeader,
     text: TextForm,
     request_id: u32,
@@ -281,6 +258,7 @@ pub(super) fn read_reply(
     if header.request_id != request_id {
         return Ok(None);
     }
+    riders::All::come_back(riders, header.contexts);
     let exception = match header.status {
         ReplyStatus::NoException => false,
         ReplyStatus::UserException => true,
@@ -302,6 +280,7 @@ pub(super) fn read_reply(
 #[cold]
 pub(super) fn read_locate_reply(
     (frame, arena): (&mut Frame, &Arena),
+    _: &mut riders::CallState,
     message: MessageHeader,
     text: TextForm,
     request_id: u32,
@@ -542,9 +521,6 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// The most contexts of a request: code sets, three announcements, priority, end times, constraint,
-/// that of the reference.
-const MAX_CONTEXTS: usize = 8;
 /// The most operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
 /// Operations of one binding for which memory is allocated from the start.

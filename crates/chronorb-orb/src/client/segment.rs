@@ -14,6 +14,7 @@ use super::invocation::{Invocation, NextAttempt, exchange, send_oneway, send_req
 use super::request::Arguments;
 use crate::call::Operation;
 use crate::core::Object;
+use crate::riders;
 use crate::rtscheduling::{self, CallInSegment, Guid};
 use crate::scope::{ReplyBody, Scope};
 
@@ -60,6 +61,7 @@ fn attempt(
     let mut object = object;
     let mut invocation = None;
     let mut usual = None;
+    let mut riders = riders::CallState::default();
     if object.is_outside() {
         usual = binding::usual(object);
     }
@@ -77,7 +79,7 @@ fn attempt(
         let interruption = binding.connection.interruption();
         let waiting = interruption.map(|(address, weak)| call.wait(address, weak));
         let waiting = waiting.transpose()?;
-        let answer = exchange(&binding, scope, operation, arguments, limits);
+        let answer = exchange(&binding, &mut riders, scope, operation, arguments, limits);
         drop(waiting);
         match answer {
             Ok(answer) => {
@@ -108,7 +110,10 @@ fn cancel_onward(object: &Object, binding: Rc<Binding>, guid: Guid) {
     // A server that cannot be reached any more has lost the thread too.
     if connection.shared().is_none() && connection.link().is_origin() {
         let deadline = Deadline::after(LAST_SEND);
-        let send = |scope: &mut _| send_request(&binding, scope, &operation, &|_| Ok(()), deadline);
+        let send = |scope: &mut _| {
+            let riders = &mut riders::CallState::default();
+            send_request(&binding, riders, scope, &operation, &|_| Ok(()), deadline)
+        };
         let _ = Scope::with(send);
         connection.close();
         return;

@@ -84,7 +84,6 @@ fn each_feature_with_settings_is_in_the_table() {
         ("config-file", cfg!(feature = "config-file")),
         ("monitor", cfg!(feature = "monitor")),
         ("miop", cfg!(feature = "miop")),
-        ("gioplite", cfg!(feature = "gioplite")),
         ("bidir", cfg!(feature = "bidir")),
         ("ssliop", cfg!(feature = "ssliop")),
         ("riop", cfg!(feature = "riop")),

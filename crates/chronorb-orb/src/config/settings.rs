@@ -303,7 +303,7 @@ settings! {
         "off" => RealTimeMode::Off,
     }));
     "giop_lite", "-ORBGIOPLite",
-        "short message headers where the peer agrees", ["gioplite", &["false", "no", "0"]] =>
+        "short message headers where the peer agrees" =>
         Bool(place!(giop_lite));
     "lock_memory", "-ORBLockMemory", "lock the memory of the process" => Bool(place!(lock_memory));
     "priority_mapping", "-ORBPriorityMapping",

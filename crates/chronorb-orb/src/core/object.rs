@@ -14,7 +14,9 @@ use std::time::Duration;
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
 #[cfg(feature = "bidir")]
 use chronorb_giop::Version;
-use chronorb_giop::{AddressingDisposition, Ior, SystemException, TAG_UIPMC, TaggedProfile};
+use chronorb_giop::{
+    AddressingDisposition, Ior, ServiceContext, SystemException, TAG_UIPMC, TaggedProfile,
+};
 use thiserror::Error;
 
 use super::Core;
@@ -517,9 +519,11 @@ impl Object {
     }
 
     /// The service context that requests by this reference have.
-    #[cfg(feature = "access")]
-    pub(crate) fn service_context(&self) -> Option<&CallContext> {
-        self.inner.overrides.context()
+    pub(crate) fn service_context(&self) -> Option<ServiceContext<'_>> {
+        #[cfg(feature = "access")]
+        return self.inner.overrides.context();
+        #[cfg(not(feature = "access"))]
+        None
     }
 
     pub(crate) fn effective_overrides(&self) -> Overrides {

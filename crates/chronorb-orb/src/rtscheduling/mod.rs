@@ -69,8 +69,8 @@ pub use crate::dynamic_scheduling::{
 
 pub use current::{SchedulingCurrent, SegmentError, SegmentGuard, SpawnThreadError};
 pub(crate) use hop::{
-    Answer, CallInSegment, begin_call, begin_detached, begin_poll, cancel_hosted, cancelling, host,
-    is_in_segment,
+    Answer, CallInSegment, HostedThread, begin_call, begin_detached, begin_poll, cancel_hosted,
+    cancelling, host, is_in_segment,
 };
 pub(crate) use record::Interrupt;
 pub use resource::{ResourceGuard, ResourceManager};

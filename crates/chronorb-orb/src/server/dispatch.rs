@@ -2,25 +2,23 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::fmt;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
-#[cfg(feature = "gioplite")]
-use chronorb_giop::GiopLite;
-use chronorb_giop::codesets::CodeSetContext;
-use chronorb_giop::contexts;
+use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Frame};
+#[cfg(feature = "distributable-threads")]
+use chronorb_giop::SchedulingContext;
 use chronorb_giop::{
-    CompletionStatus, EndTimes, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader,
-    LocateStatus, MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader,
-    ResponseFlags, SchedulingContext, ServiceContext, SystemException, SystemExceptionKind, Target,
-    UtcTime, Version, encode_locate_reply, finish_message, minor, start_message,
+    CompletionStatus, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags,
+    ServiceContext, SystemException, SystemExceptionKind, Target, Version, encode_locate_reply,
+    finish_message, minor, start_message,
 };
 use chronorb_rt::{Monotonic, epoch};
 
 use super::at::{At, ConnectionSink};
 use super::connection::ServerConnection;
 use super::end::End;
-use super::expiry;
 #[cfg(feature = "bidir")]
 use super::listen_points::learn_listen_points;
 #[cfg(feature = "diop")]
@@ -32,9 +30,13 @@ use crate::failure::{DISCARDED, NO_SUCH_ADAPTER};
 use crate::incident::Incident;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
-use crate::rtcorba::policies::utc_now;
-use crate::rtcorba::scheduling::{self, Constraint};
-use crate::rtcorba::{ConstraintGuard, Priority};
+use crate::riders::{
+    self, Arrival, Carrier, Contexts, Riders, ServiceOutcome, propagated_priority, speaks_lite_on,
+};
+use crate::rtcorba::Priority;
+use crate::rtcorba::scheduling::Constraint;
+#[cfg(feature = "distributable-threads")]
+use crate::rtscheduling::{self, HostedThread};
 use crate::stage::Stage;
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
@@ -74,34 +76,35 @@ impl Context<'_> {
         let Some(body) = &mut arguments else {
             return Err(End::Malformed);
         };
-        // Decoded in place, and without a value for contexts where there are none: both are read in
-        // many places, and would be moved through memory.
+        // Decoded in place: it is read in many places, and would be moved through memory.
         let mut header = RequestHeader::EMPTY;
-        let decoded = match places {
-            None => header.decode_here(body, message.protocol),
-            Some(places) => places.header(body).map(|decoded| header = decoded),
-        };
-        if decoded.is_err() {
+        if decode(&mut header, body, message, places).is_err() {
             return Err(End::Malformed);
         }
-        let (known, answers);
+        #[cfg(feature = "diop")]
+        if self.at.connection.is_datagram_peer
+            && let Some(proof) = proof::forward(self.core, self.at, &mut header, message.size)
+        {
+            let id = header.request_id;
+            return self.forward(message, id, &proof);
+        }
+        let (mut kept, mut answers);
         let mut reply_contexts: &[ServiceContext<'_>] = &[];
-        let mut propagated = Ok(None);
-        #[cfg(feature = "distributable-threads")]
-        let mut scheduling = None;
+        let mut admitted = Ok(None);
+        let mut serving = None;
         if !header.contexts.is_empty() {
-            #[cfg(feature = "bidir")]
-            if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
-                learn_listen_points(self.core, self.at, header.contexts);
-                self.host.set_claimant(self.at.connection.claimant());
-            }
-            known = KnownContexts::read(self.core, self.at.connection, &header, message);
-            answers = known.answers();
-            reply_contexts = answers.as_slice();
-            propagated = known.propagated;
-            #[cfg(feature = "distributable-threads")]
-            {
-                scheduling = known.scheduling.as_ref();
+            kept = riders::RequestState::default();
+            let carrier = RequestCarrier {
+                core: self.core,
+                host: self.host,
+                at: self.at,
+                header: &header,
+            };
+            admitted = carrier.begin_riding(message, &mut kept, &mut serving);
+            if riders::All::has_answer(&kept) {
+                answers = Contexts::without_copies();
+                riders::All::answer(&kept, &mut answers);
+                reply_contexts = answers.as_slice();
             }
         }
         let text = self.at.connection.text(message.version());
@@ -121,46 +124,38 @@ impl Context<'_> {
             reply.set_sink(&sink);
         }
 
-        #[cfg(feature = "diop")]
-        if self.at.connection.is_datagram_peer {
-            let forwarded =
-                proof::forwards(self.core, self.at, &mut header, message.size, &mut reply);
-            if forwarded.map_err(|_| End::Lost)? {
-                return Ok(MessageOutcome::Answered);
-            }
-        }
-
         let request = Request {
             core: self.core,
             at: self.at,
             header: &header,
         };
-        let served = match propagated {
+        let mut served = match admitted {
             Ok(propagated) => {
-                let (arena, thread) = (self.arena, self.thread);
-                #[cfg(feature = "distributable-threads")]
-                match scheduling {
-                    Some(context) if context.has_thread() => request.serve_in_thread(
-                        context,
-                        (arena, thread, propagated),
-                        &mut arguments,
-                        &mut reply,
-                    ),
-                    _ => request.serve(arena, thread, propagated, &mut arguments, &mut reply, true),
-                }
-                #[cfg(not(feature = "distributable-threads"))]
-                request.serve(arena, thread, propagated, &mut arguments, &mut reply, true)
+                let may_send = match &serving {
+                    None => true,
+                    Some(serving) => !riders::All::holds_reply(serving),
+                };
+                request.serve(
+                    self.arena,
+                    self.thread,
+                    propagated,
+                    &mut arguments,
+                    &mut reply,
+                    may_send,
+                )
             }
             Err(exception) => Err(exception.into()),
         };
+        if let Some(serving) = serving {
+            conclude_riding(serving, &mut served, &reply);
+        }
         if let Err(error) = served {
             match conclude_error(self.core, self.at, error, &mut reply)? {
                 UnservedOutcome::Answered => {}
                 UnservedOutcome::Dropped => return Ok(MessageOutcome::NoReply),
                 UnservedOutcome::HandOff(to) => {
-                    let places = arguments.and_then(|arguments| {
-                        HeaderPlaces::of(&header, arguments, message.protocol)
-                    });
+                    let places =
+                        arguments.and_then(|arguments| places_of(&header, arguments, message));
                     return Ok(MessageOutcome::HandOff(HandOff::new(to, places)));
                 }
             }
@@ -171,7 +166,7 @@ impl Context<'_> {
         let answered = header.response != ResponseFlags::None;
         reply.finish();
         if answered && self.reply.len() > self.at.connection.largest {
-            return self.refuse(message, REPLY_TOO_LARGE);
+            return self.refuse(message, None, REPLY_TOO_LARGE);
         }
         Ok(if answered {
             MessageOutcome::Answered
@@ -184,33 +179,33 @@ impl Context<'_> {
     /// `false` if the thread that dispatches the request has to answer, because its POA is not
     /// active.
     #[cold]
-    pub(super) fn acknowledge(&mut self, message: MessageHeader) -> bool {
-        let mut d = message.decoder(self.request, self.arena);
-        let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
+    pub(super) fn acknowledge(
+        &mut self,
+        message: MessageHeader,
+        places: Option<&HeaderPlaces>,
+    ) -> bool {
+        let Ok((header, _)) = header_of(message, self.request, self.arena, places) else {
             return false;
         };
         let Some(key) = named_object(&header.target) else {
             return false;
         };
-        if expiry::has_expired(self.core, header.contexts) {
+        if riders::has_expired(&self.core.config, header.contexts) {
             return false;
         }
         let _reading = epoch::enter();
         if self.core.poas.find(self.core.incarnation, &key).is_none() {
             return false;
         }
-        let agreed: &[ServiceContext<'_>] = if agree_to_lite(self.core, self.at.connection, &header)
-        {
-            &[AGREED]
-        } else {
-            &[]
+        let carrier = RequestCarrier {
+            core: self.core,
+            host: self.host,
+            at: self.at,
+            header: &header,
         };
-        let text = self.at.connection.text(message.version());
-        let id = header.request_id;
-        let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
-        let written = reply.normal().is_ok();
-        reply.finish();
-        written
+        let written =
+            carrier.answer_unserved(message, self.reply, |reply| reply.normal().map(drop));
+        written.is_ok()
     }
 
     /// Hands a reply to the thread that waits for it. A peer may send none without a request.
@@ -226,14 +221,50 @@ impl Context<'_> {
         }
     }
 
+    /// Reads what the first request of a connection says about it, before another request is read.
+    /// Returns the places of its header.
+    #[cold]
+    pub(super) fn learn(&mut self, message: MessageHeader) -> Option<Box<HeaderPlaces>> {
+        let mut places = None;
+        // A malformed header is reported when the request is served.
+        let header = note_header(message, self.request, self.arena, &mut places).ok()?;
+        let carrier = RequestCarrier {
+            core: self.core,
+            host: self.host,
+            at: self.at,
+            header: &header,
+        };
+        riders::All::learn(
+            &mut riders::RequestState::default(),
+            &carrier.arrival(message),
+        );
+        places
+    }
+
+    /// Forwards a request.
+    #[cfg(feature = "diop")]
+    fn forward(
+        &mut self,
+        message: MessageHeader,
+        request_id: u32,
+        target: &Ior,
+    ) -> Result<MessageOutcome, End> {
+        let text = self.at.connection.text(message.version());
+        let mut reply = ReplyWriter::new(self.reply, message.protocol, request_id, text, &[]);
+        reply.location_forward(target).map_err(|_| End::Lost)?;
+        reply.finish();
+        Ok(MessageOutcome::Answered)
+    }
+
     /// Answers a request with an exception, without serving it.
     pub(super) fn refuse(
         &mut self,
         message: MessageHeader,
+        places: Option<&HeaderPlaces>,
         exception: SystemException,
     ) -> Result<MessageOutcome, End> {
-        let mut d = message.decoder(self.request, self.arena);
         if message.kind == MessageType::LocateRequest {
+            let mut d = message.decoder(self.request, self.arena);
             let header = LocateRequestHeader::decode(&mut d, message.protocol);
             let header = header.map_err(|_| End::Malformed)?;
             let refused = write_locate_reply(
@@ -246,21 +277,20 @@ impl Context<'_> {
             refused.map_err(|_| End::Lost)?;
             return Ok(MessageOutcome::Answered);
         }
-        let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
+        let header = header_of(message, self.request, self.arena, places);
+        let (header, _) = header.map_err(|_| End::Malformed)?;
         if header.response == ResponseFlags::None {
             return Ok(MessageOutcome::NoReply);
         }
-        let text = self.at.connection.text(message.version());
-        let agreed: &[ServiceContext<'_>] = if agree_to_lite(self.core, self.at.connection, &header)
-        {
-            &[AGREED]
-        } else {
-            &[]
+        let carrier = RequestCarrier {
+            core: self.core,
+            host: self.host,
+            at: self.at,
+            header: &header,
         };
-        let id = header.request_id;
-        let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
-        reply.system_exception(exception).map_err(|_| End::Lost)?;
-        reply.finish();
+        let refuse = |reply: &mut ReplyWriter<'_>| reply.system_exception(exception);
+        let written = carrier.answer_unserved(message, self.reply, refuse);
+        written.map_err(|_| End::Lost)?;
         Ok(MessageOutcome::Answered)
     }
 
@@ -298,98 +328,141 @@ impl Context<'_> {
     }
 }
 
-/// The requests that the service contexts of a request make of the server.
-struct KnownContexts {
-    /// The content of the context of scheduling.
-    #[cfg(feature = "distributable-threads")]
-    scheduling: Option<SchedulingContext>,
-    /// The priority of the request, or the exception that a malformed context causes.
-    propagated: Result<Option<Priority>, SystemException>,
-    /// The priority, for the reply.
-    echo: Option<[u8; 4]>,
-    /// Whether the reply agrees to GIOPlite.
-    agrees: bool,
-    /// The time constraint of the request, which the thread has until this is dropped.
-    _constraint: Option<ConstraintGuard>,
+/// The connection of a request and its target, for its riders.
+struct RequestCarrier<'a> {
+    core: &'a Arc<Core>,
+    #[cfg_attr(
+        not(feature = "bidir"),
+        expect(dead_code, reason = "for listen points")
+    )]
+    host: &'a Host,
+    at: At<'a>,
+    header: &'a RequestHeader<'a>,
 }
 
-impl KnownContexts {
-    /// The contexts of the reply.
-    fn answers(&self) -> ReplyContexts<'_> {
-        let echo = self.echo.as_ref().map(|data| ServiceContext {
-            id: contexts::RT_CORBA_PRIORITY,
-            data,
-        });
-        ReplyContexts {
-            list: [echo.unwrap_or(AGREED), AGREED],
-            len: usize::from(echo.is_some()) + usize::from(self.agrees),
+impl RequestCarrier<'_> {
+    fn arrival(&self, message: MessageHeader) -> Arrival<'_> {
+        Arrival {
+            config: &self.core.config,
+            incidents: &self.core.incidents,
+            version: message.version(),
+            contexts: self.header.contexts,
+            carrier: self,
         }
     }
 
-    /// Reads the contexts, and notes those that concern the connection.
+    /// Lets the riders of the request admit it, and begin its service if any takes part. Returns
+    /// the priority of the request.
+    ///
+    /// # Errors
+    /// The exception that refuses it.
     #[inline(never)]
-    fn read(
-        core: &Core,
-        connection: &ServerConnection,
-        header: &RequestHeader<'_>,
+    fn begin_riding(
+        &self,
         message: MessageHeader,
-    ) -> Self {
-        let known = ContextIndex::of(header.contexts);
-        let announced = learn_announced(connection, &known, message);
-        let announced = match known.policies {
-            None => announced,
-            Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
-        };
-        let entered = match known.scheduling {
-            None => Ok(None),
-            Some(data) => enter_constraint(core, data),
-        };
-        let (announced, entered) = match entered {
-            Ok(entered) => (announced, entered),
-            Err(malformed) => (announced.and(Err(malformed)), None),
-        };
-        let priority = priority_in(known.priority);
-        let echo = priority.ok().flatten();
-        Self {
-            #[cfg(feature = "distributable-threads")]
-            scheduling: entered.as_ref().map(|(_, context)| *context),
-            _constraint: entered.map(|(constraint, _)| constraint),
-            propagated: announced.and(priority),
-            echo: echo.map(|priority| contexts::encode_priority(priority.value())),
-            agrees: agree_to_lite(core, connection, header),
+        kept: &mut riders::RequestState,
+        serving: &mut Option<riders::ServiceGuard>,
+    ) -> Result<Option<Priority>, SystemException> {
+        let arrival = self.arrival(message);
+        let admission = riders::admit(kept, &arrival)?;
+        if riders::All::takes_part(kept) {
+            *serving = Some(riders::All::serve(kept, &arrival, &admission)?);
+        }
+        Ok(admission.priority)
+    }
+
+    /// Writes the answer to the request, which is not served.
+    #[cold]
+    fn answer_unserved(
+        &self,
+        message: MessageHeader,
+        frame: &mut Frame,
+        write: impl FnOnce(&mut ReplyWriter<'_>) -> Result<(), SystemException>,
+    ) -> Result<(), SystemException> {
+        let mut kept = riders::RequestState::default();
+        riders::All::learn(&mut kept, &self.arrival(message));
+        let mut answers = Contexts::without_copies();
+        riders::All::answer(&kept, &mut answers);
+        let text = self.at.connection.text(message.version());
+        let id = self.header.request_id;
+        let mut reply = ReplyWriter::new(frame, message.protocol, id, text, answers.as_slice());
+        let written = write(&mut reply);
+        reply.finish();
+        written
+    }
+}
+
+impl fmt::Display for RequestCarrier<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.at.connection.fmt(f)
+    }
+}
+
+impl Carrier for RequestCarrier<'_> {
+    fn set_narrow(&self, narrow: CharSet) {
+        self.at.connection.set_narrow(narrow);
+    }
+
+    fn set_one_at_a_time(&self) {
+        self.at.connection.set_one_at_a_time();
+    }
+
+    fn agree_to_lite(&self) -> bool {
+        let connection = self.at.connection;
+        let agrees = speaks_lite_on(&self.core.config, connection.transport());
+        if agrees {
+            connection.negotiation.agree();
+        }
+        agrees
+    }
+
+    #[cfg(feature = "bidir")]
+    fn learn_listen_points(&self, context: &[u8]) {
+        if self.core.config.bidirectional.accepts() {
+            learn_listen_points(self.core, self.at, context);
+            self.host.set_claimant(self.at.connection.claimant());
         }
     }
-}
 
-/// The contexts of a reply.
-struct ReplyContexts<'a> {
-    list: [ServiceContext<'a>; 2],
-    len: usize,
-}
-
-impl<'a> ReplyContexts<'a> {
-    fn as_slice(&self) -> &[ServiceContext<'a>] {
-        &self.list[..self.len]
+    #[cfg(feature = "distributable-threads")]
+    fn host(
+        &self,
+        context: &SchedulingContext,
+        priority: Option<Priority>,
+    ) -> Result<HostedThread, SystemException> {
+        let origin = self.at.connection.fingerprint();
+        if !context.cancelled {
+            return rtscheduling::host(self.core, context, priority, origin);
+        }
+        // It need not wait for its POA, in which the thread to cancel may be.
+        let key = self.header.target.key().unwrap_or_default();
+        if !is_here(self.core, key, self.at.connection, self.header.operation)? {
+            return Err(NO_SUCH_ADAPTER);
+        }
+        Err(rtscheduling::cancel_hosted(self.core, context, origin))
     }
 }
 
-/// Gives the thread the time constraint in a context, and returns the context. Another version has
-/// no effect.
-///
-/// # Errors
-/// `MARSHAL` if it is malformed.
-#[cold]
+/// Lets the riders end the service of a request, which may change its answer.
 #[inline(never)]
-fn enter_constraint(
-    core: &Core,
-    data: &[u8],
-) -> Result<Option<(ConstraintGuard, SchedulingContext)>, SystemException> {
-    let context = SchedulingContext::decode(data)?;
-    Ok(context.map(|context| {
-        let constraint =
-            Constraint::of_request(context, scheduling::received(), || core.config.clock());
-        (constraint.enter(), context)
-    }))
+fn conclude_riding(
+    serving: riders::ServiceGuard,
+    served: &mut Result<(), UpcallError>,
+    reply: &ReplyWriter<'_>,
+) {
+    let answer = match served {
+        Ok(()) => ServiceOutcome::Reply,
+        Err(UpcallError::Exception(exception)) => ServiceOutcome::Exception(*exception),
+        Err(UpcallError::Forward(_)) => ServiceOutcome::Forward,
+        // Another thread continues it, or this one does later.
+        Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => return,
+    };
+    // Otherwise the client has an answer already, or has it in part.
+    if let Err(exception) = riders::All::conclude(serving, answer)
+        && !reply.is_sent()
+    {
+        *served = Err(exception.into());
+    }
 }
 
 /// The end of a request that no servant has served.
@@ -465,73 +538,73 @@ fn write_locate_reply(
     Ok(())
 }
 
-/// The priority at which the request in a frame is to be served, as far as it is known beforehand,
-/// and the places of its header. The request arrived at an endpoint of this `ceiling`.
-pub(super) fn priority_of(
-    core: &Core,
-    request: &mut Frame,
-    arena: &Arena,
+/// Returns the header of the request in a frame as [`header_of`] does, and notes its places.
+pub(super) fn note_header<'a>(
     message: MessageHeader,
-    ceiling: Option<Priority>,
-) -> (Option<Priority>, Option<HeaderPlaces>) {
-    if message.kind != MessageType::Request {
-        return (None, None);
+    request: &'a mut Frame,
+    arena: &'a Arena,
+    places: &mut Option<Box<HeaderPlaces>>,
+) -> Result<RequestHeader<'a>, CdrError> {
+    let (header, d) = header_of(message, request, arena, places.as_deref())?;
+    if places.is_none() {
+        *places = places_of(&header, d, message);
     }
-    let mut d = message.decoder(request, arena);
-    let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
-        return (None, None);
-    };
-    let propagated = propagated_priority(&header);
-    let key = named_object(&header.target);
-    let priority = key.zip(propagated.ok());
-    let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
-    (priority, HeaderPlaces::of(&header, d, message.protocol))
+    Ok(header)
 }
 
-/// The priority of a request as [`priority_of`] finds it, the time constraint that it carries, and
-/// the places of its header. It was received at a time, at an endpoint of a ceiling.
-///
-/// A client that knows no time constraints may send an end time: the request then has the deadline
-/// that is left of it by the clock of this machine.
+/// Returns the places of a header that was decoded, in memory of their own because few requests
+/// have any.
+#[cold]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "for requests that wait, and the first one of a connection"
+)]
+fn places_of(
+    header: &RequestHeader<'_>,
+    body: Decoder<'_>,
+    message: MessageHeader,
+) -> Option<Box<HeaderPlaces>> {
+    HeaderPlaces::of(header, body, message.protocol).map(Box::new)
+}
+
+/// The priority at which the request in a frame is to be served, as far as it is known beforehand.
+/// Notes the places of its header. The request arrived at an endpoint of this `ceiling`.
+pub(super) fn priority_of(
+    core: &Core,
+    (request, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    places: &mut Option<Box<HeaderPlaces>>,
+    ceiling: Option<Priority>,
+) -> Option<Priority> {
+    if message.kind != MessageType::Request {
+        return None;
+    }
+    let header = note_header(message, request, arena, places).ok()?;
+    let propagated = propagated_priority(header.contexts).ok()?;
+    priority_at(core, &named_object(&header.target)?, propagated, ceiling)
+}
+
+/// The priority of a request as [`priority_of`] finds it, and the time constraint that it carries.
+/// It was received at a time, at an endpoint of a ceiling. Notes the places of its header.
 pub(super) fn urgency_of(
     core: &Core,
     (request, arena): (&mut Frame, &Arena),
     message: MessageHeader,
+    places: &mut Option<Box<HeaderPlaces>>,
     (ceiling, received): (Option<Priority>, Monotonic),
-) -> (Option<Priority>, Option<Constraint>, Option<HeaderPlaces>) {
+) -> (Option<Priority>, Option<Constraint>) {
     if message.kind != MessageType::Request {
-        return (None, None, None);
+        return (None, None);
     }
-    let mut d = message.decoder(request, arena);
-    let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
-        return (None, None, None);
+    let Ok(header) = note_header(message, request, arena, places) else {
+        return (None, None);
     };
-    let known = ContextIndex::of(header.contexts);
-    let propagated = priority_in(known.priority);
+    let propagated = propagated_priority(header.contexts).ok();
     let key = named_object(&header.target);
-    let priority = key.zip(propagated.ok());
+    let priority = key.zip(propagated);
     let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
-    let context = match (known.scheduling, known.policies) {
-        // What is malformed is reported when the request is dispatched.
-        (Some(data), _) => SchedulingContext::decode(data).ok().flatten(),
-        (None, Some(data)) if core.config.clock_skew.is_some() => {
-            let ends = EndTimes::decode(data).unwrap_or_default();
-            let end = ends.request.into_iter().chain(ends.reply).min();
-            let left = |end: UtcTime| end.since(utc_now()).as_nanos().try_into().ok();
-            end.map(|end| SchedulingContext {
-                relative: left(end),
-                ..SchedulingContext::default()
-            })
-        }
-        _ => None,
-    };
-    let constraint =
-        context.map(|context| Constraint::of_request(context, received, || core.config.clock()));
-    (
-        priority,
-        constraint,
-        HeaderPlaces::of(&header, d, message.protocol),
-    )
+    let constraint = riders::constraint_of(header.contexts, received, &core.config);
+    (priority, constraint)
 }
 
 /// The key of the object that a target names.
@@ -548,11 +621,10 @@ pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
 #[cold]
 pub(super) fn may_be_called(
     core: &Core,
-    request: &mut Frame,
-    arena: &Arena,
+    (request, arena): (&mut Frame, &Arena),
     message: MessageHeader,
+    places: &mut Option<Box<HeaderPlaces>>,
 ) -> bool {
-    let mut d = message.decoder(request, arena);
     let takes_callbacks = |target: &Target<'_>| {
         let Some(key) = named_object(target) else {
             return false;
@@ -563,10 +635,11 @@ pub(super) fn may_be_called(
     };
     // A malformed header is reported when the request is served.
     if message.kind == MessageType::LocateRequest {
+        let mut d = message.decoder(request, arena);
         let header = LocateRequestHeader::decode(&mut d, message.protocol);
         return header.map_or(true, |header| takes_callbacks(&header.target));
     }
-    let header = RequestHeader::decode(&mut d, message.protocol);
+    let header = note_header(message, request, arena, places);
     header.map_or(true, |header| takes_callbacks(&header.target))
 }
 
@@ -665,49 +738,6 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Serves the request as [`serve`](Self::serve) does, within the distributable thread of its
-    /// context.
-    #[cfg(feature = "distributable-threads")]
-    #[cold]
-    #[inline(never)]
-    fn serve_in_thread(
-        &self,
-        context: &SchedulingContext,
-        (arena, thread, propagated): (&'a Arena, &'a Thread, Option<Priority>),
-        arguments: &mut Option<Decoder<'a>>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), UpcallError> {
-        use crate::rtscheduling::{Answer, cancel_hosted, host};
-        let origin = self.at.connection.fingerprint();
-        if context.cancelled {
-            // It need not wait for its POA, in which the thread to cancel may be.
-            let key = self.header.target.key().unwrap_or_default();
-            let here = is_here(self.core, key, self.at.connection, self.header.operation);
-            let answer = if here? {
-                cancel_hosted(self.core, context, origin)
-            } else {
-                NO_SUCH_ADAPTER
-            };
-            return Err(answer.into());
-        }
-        let hosted = host(self.core, context, propagated, origin)?;
-        // The end of the distributable thread may change the answer.
-        let served = self.serve(arena, thread, propagated, arguments, reply, false);
-        let answer = match &served {
-            Ok(()) => Answer::Reply,
-            Err(UpcallError::Exception(exception)) => Answer::Exception(*exception),
-            Err(UpcallError::Forward(_)) => Answer::Other,
-            // Another thread continues it, or this one does later.
-            Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => return served,
-        };
-        match hosted.finish(answer) {
-            // The client has an answer already, or has it in part.
-            Err(_) if reply.is_sent() => served,
-            Err(cancelled) => Err(cancelled.into()),
-            Ok(()) => served,
-        }
-    }
-
     /// Sends an answer before the servant is called.
     #[cold]
     #[inline(never)]
@@ -746,113 +776,38 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The contents of the contexts that concern the server.
-#[derive(Default)]
-struct ContextIndex<'a> {
-    code_sets: Option<&'a [u8]>,
-    one_at_a_time: bool,
-    priority: Option<&'a [u8]>,
-    policies: Option<&'a [u8]>,
-    scheduling: Option<&'a [u8]>,
-}
-
-impl<'a> ContextIndex<'a> {
-    #[inline]
-    fn of(list: &[ServiceContext<'a>]) -> Self {
-        let mut this = Self::default();
-        for context in list {
-            let place = match context.id {
-                contexts::CODE_SETS => &mut this.code_sets,
-                contexts::ONE_AT_A_TIME => {
-                    this.one_at_a_time = true;
-                    continue;
-                }
-                contexts::RT_CORBA_PRIORITY => &mut this.priority,
-                contexts::INVOCATION_POLICIES => &mut this.policies,
-                contexts::SCHEDULING => &mut this.scheduling,
-                _ => continue,
-            };
-            place.get_or_insert(context.data);
+/// Decodes the header of a request, by its `places` if it was decoded before, and leaves the
+/// decoder at the body.
+#[inline(always)]
+fn decode<'a>(
+    header: &mut RequestHeader<'a>,
+    d: &mut Decoder<'a>,
+    message: MessageHeader,
+    places: Option<&HeaderPlaces>,
+) -> Result<(), CdrError> {
+    match places {
+        None => header.decode_here(d, message.protocol),
+        Some(places) => {
+            *header = places.header(d)?;
+            Ok(())
         }
-        this
     }
 }
 
-/// The priority that the request carries.
-pub(super) fn propagated_priority(
-    header: &RequestHeader<'_>,
-) -> Result<Option<Priority>, SystemException> {
-    priority_in(contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY))
-}
-
-/// The priority in a context.
-#[inline]
-fn priority_in(context: Option<&[u8]>) -> Result<Option<Priority>, SystemException> {
-    let Some(context) = context else {
-        return Ok(None);
-    };
-    contexts::decode_priority(context)
-        .ok()
-        .and_then(Priority::new)
-        .map(Some)
-        .ok_or(SystemException::no(
-            SystemExceptionKind::DataConversion,
-            minor::PRIORITY_MAPPING_FAILED,
-        ))
-}
-
-/// Reads the code set that a connection's first request announces, before another request is read.
-pub(super) fn learn_text(
-    connection: &ServerConnection,
-    request: &mut Frame,
-    arena: &Arena,
+/// Returns the header of the request in a frame, and the decoder at its body.
+#[cold]
+pub(super) fn header_of<'a>(
     message: MessageHeader,
-) {
+    request: &'a mut Frame,
+    arena: &'a Arena,
+    places: Option<&HeaderPlaces>,
+) -> Result<(RequestHeader<'a>, Decoder<'a>), CdrError> {
     let mut d = message.decoder(request, arena);
-    // A malformed header is reported when the request is served.
-    if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
-        let known = ContextIndex::of(header.contexts);
-        let _ = learn_announced(connection, &known, message);
-    }
+    let mut header = RequestHeader::EMPTY;
+    decode(&mut header, &mut d, message, places)?;
+    Ok((header, d))
 }
 
-fn learn_announced(
-    connection: &ServerConnection,
-    known: &ContextIndex<'_>,
-    message: MessageHeader,
-) -> Result<(), SystemException> {
-    if let Some(data) = known.code_sets {
-        let text = CodeSetContext::decode(data)?.text(message.version())?;
-        connection.set_narrow(text.narrow);
-    }
-    if known.one_at_a_time {
-        connection.set_one_at_a_time();
-    }
-    Ok(())
-}
-
-/// Agrees to GIOPlite, if the client proposes it and the ORB permits it; the reply must say so.
-#[cfg(feature = "gioplite")]
-#[inline]
-fn agree_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
-    let agrees = GiopLite::is_proposed_by(header.contexts)
-        && core.config.speaks_lite_on(connection.transport());
-    if agrees {
-        connection.negotiation.agree();
-    }
-    agrees
-}
-
-#[cfg(not(feature = "gioplite"))]
-fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool {
-    false
-}
-
-/// The context by which a reply agrees to GIOPlite.
-const AGREED: ServiceContext<'_> = ServiceContext {
-    id: contexts::GIOP_LITE,
-    data: &contexts::GIOP_LITE_DATA,
-};
 /// The exception for a reply that the transport cannot carry.
 const REPLY_TOO_LARGE: SystemException = SystemException::new(
     SystemExceptionKind::ImpLimit,

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{
-    HeaderPlaces, LocateRequestHeader, MessageHeader, MessageType, RequestHeader, ResponseFlags,
-    SystemException,
+    HeaderPlaces, LocateRequestHeader, MessageHeader, MessageType, ResponseFlags, SystemException,
 };
 
 use super::dispatch;
@@ -17,11 +16,12 @@ use super::lane::ServerLane;
 use super::queued::DispatchTarget;
 use crate::config::{FilterDecision, FilteredRequest};
 use crate::core::Core;
+use crate::riders::propagated_priority;
 use crate::rtcorba::Priority;
 
 /// Selects, among the lanes that `entrance` reads for, the one for the `Request` or `LocateRequest`
-/// in a frame, which arrived at an endpoint of this `ceiling`. Also returns the places of a
-/// request's header.
+/// in a frame, which arrived at an endpoint of this `ceiling`. Notes the places of a request's
+/// header.
 ///
 /// # Errors
 /// The exception that refuses the request, in the inner result; a malformed header ends the
@@ -32,25 +32,27 @@ pub(super) fn target_of(
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
+    places: &mut Option<Box<HeaderPlaces>>,
     ceiling: Option<Priority>,
-) -> Result<Result<(DispatchTarget, Option<HeaderPlaces>), SystemException>, End> {
+) -> Result<Result<DispatchTarget, SystemException>, End> {
     let octets = request.len();
-    let mut d = message.decoder(request, arena);
     let at_lane_of = |priority, at| DispatchTarget {
         lane: entrance.lane_of(priority).clone(),
         at,
     };
     if message.kind == MessageType::LocateRequest {
+        let mut d = message.decoder(request, arena);
         let header = LocateRequestHeader::decode(&mut d, message.protocol);
         let header = header.map_err(|_| End::Malformed)?;
         let key = dispatch::named_object(&header.target);
         let priority = key.and_then(|key| dispatch::priority_at(core, &key, None, None));
-        return Ok(Ok((at_lane_of(priority, None), None)));
+        return Ok(Ok(at_lane_of(priority, None)));
     }
-    let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
+    let header = dispatch::note_header(message, request, arena, places);
+    let header = header.map_err(|_| End::Malformed)?;
     let key = dispatch::named_object(&header.target);
     // The thread that serves the request reports an unreadable priority to the client.
-    let propagated = dispatch::propagated_priority(&header).ok().flatten();
+    let propagated = propagated_priority(header.contexts).ok().flatten();
     let priority = key.and_then(|key| dispatch::priority_at(core, &key, propagated, ceiling));
     let said = core.config.request_filters.filter(&FilteredRequest {
         operation: header.operation,
@@ -60,11 +62,9 @@ pub(super) fn target_of(
         response_expected: header.response != ResponseFlags::None,
         octets,
     });
-    let target = match said {
-        FilterDecision::PassOn => at_lane_of(priority, None),
-        FilterDecision::ServeAt(at) => at_lane_of(Some(at), Some(at)),
-        FilterDecision::Refuse(exception) => return Ok(Err(exception)),
-    };
-    let places = HeaderPlaces::of(&header, d, message.protocol);
-    Ok(Ok((target, places)))
+    Ok(match said {
+        FilterDecision::PassOn => Ok(at_lane_of(priority, None)),
+        FilterDecision::ServeAt(at) => Ok(at_lane_of(Some(at), Some(at))),
+        FilterDecision::Refuse(exception) => Err(exception),
+    })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "ssliop")]
 use chronorb_giop::TAG_SSL_SEC_TRANS;
-use chronorb_giop::{ServiceContext, TAG_INTERNET_IOP, contexts};
+use chronorb_giop::{TAG_INTERNET_IOP, contexts};
 #[cfg(feature = "ssliop")]
 use chronorb_transport::tls::CertificateNames;
 use chronorb_transport::{Address, Connection, RemoteAddress};
@@ -25,17 +25,14 @@ enum Identity {
     Certificate(CertificateNames),
 }
 
-/// Notes the listen points of a client that can be called back, if the request has any.
+/// Notes the listen points of a client that can be called back, which are in a service context.
 ///
 /// Without TLS the client's own address is believed. Others are claims, which count for references
 /// that arrived on this connection. With TLS a listen point must have a host that the client's
 /// certificate names, as if the server had connected there.
 #[cold]
-pub(super) fn learn_listen_points(core: &Core, at: At<'_>, contexts: &[ServiceContext<'_>]) {
+pub(super) fn learn_listen_points(core: &Core, at: At<'_>, data: &[u8]) {
     let connection = at.connection;
-    let Some(data) = contexts::find(contexts, contexts::BI_DIR_IIOP) else {
-        return;
-    };
     if connection.is_originated() {
         return;
     }

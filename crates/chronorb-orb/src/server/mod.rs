@@ -10,7 +10,6 @@ mod datagram_peers;
 mod dispatch;
 mod end;
 mod endpoints;
-mod expiry;
 #[cfg(feature = "baselines")]
 mod filter;
 mod growth;

@@ -18,8 +18,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
 use chronorb_giop::{
-    Component, Ior, RequestHeader, ResponseFlags, SystemException, TAG_DIOP, TaggedProfile, Target,
-    Version,
+    Component, Ior, RequestHeader, ResponseFlags, TAG_DIOP, TaggedProfile, Target, Version,
 };
 use chronorb_transport::{Address, Connection};
 use rustix::net;
@@ -27,7 +26,6 @@ use rustix::net;
 use super::at::At;
 use super::connection::ServerConnection;
 use super::lane::ServerLane;
-use crate::call::ReplyWriter;
 use crate::core::Core;
 use crate::poa::{ObjectKey, forwarded_policies};
 use crate::protocol::{AddressForm, ProfileParts};
@@ -45,32 +43,23 @@ pub(super) fn key_of<'k>(core: &Core, connection: &ServerConnection, key: &'k [u
     rest
 }
 
-/// Replaces a target key that carries a proof by the plain object key. A request that needs a proof
-/// and has none is answered with a forward, and the result is `true`.
+/// Replaces a target key that carries a proof by the plain object key. Returns the reference to
+/// which a request is forwarded that needs a proof and has none.
 ///
 /// A request without a reply, or with a short one only, needs no proof.
 #[cold]
-pub(super) fn forwards(
+pub(super) fn forward(
     core: &Core,
     at: At<'_>,
     header: &mut RequestHeader<'_>,
     size: u32,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, SystemException> {
-    let Some(key) = header.target.key() else {
-        return Ok(false);
-    };
-    let key = key_of(core, at.connection, key);
+) -> Option<Ior> {
+    let key = key_of(core, at.connection, header.target.key()?);
     header.target = Target::Key(key);
     if at.connection.is_proved() || header.response != ResponseFlags::SyncWithTarget {
-        return Ok(false);
+        return None;
     }
-    let Some(proof) = reference(core, at, key, size as usize) else {
-        return Ok(false);
-    };
-    reply.location_forward(&proof)?;
-    reply.finish();
-    Ok(true)
+    reference(core, at, key, size as usize)
 }
 
 /// Returns the object key without a proof, and does not check the proof.

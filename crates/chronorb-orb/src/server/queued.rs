@@ -27,13 +27,13 @@ pub(super) struct DispatchTarget {
 pub(super) struct HandOff {
     to: HandOffTarget,
     /// The places of its header, if it can be found again by them.
-    places: Option<HeaderPlaces>,
+    places: Option<Box<HeaderPlaces>>,
 }
 
 impl HandOff {
     /// Returns a hand-off, in memory of its own because few requests have one.
     #[cold]
-    pub(super) fn new(to: HandOffTarget, places: Option<HeaderPlaces>) -> Box<Self> {
+    pub(super) fn new(to: HandOffTarget, places: Option<Box<HeaderPlaces>>) -> Box<Self> {
         Box::new(Self { to, places })
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct QueuedRequest {
     pub(super) target: DispatchTarget,
     pub(super) header: MessageHeader,
     /// The places of the request header, if it was decoded.
-    pub(super) places: Option<HeaderPlaces>,
+    pub(super) places: Option<Box<HeaderPlaces>>,
     pub(super) message: Frame,
     /// The rank among the waiting requests of a lane with an order.
     pub(super) rank: Rank,

@@ -57,6 +57,8 @@ pub(super) struct Worker {
     pub(super) lane: Arc<ServerLane>,
     thread: Thread,
     request: Frame,
+    /// The places of the request header in the frame, if it was decoded before its dispatch.
+    places: Option<Box<HeaderPlaces>>,
     reply: Frame,
     arena: Arena,
     pub(super) watch: Arc<ThreadWatch>,
@@ -99,6 +101,7 @@ impl Worker {
             lane: lane.clone(),
             thread,
             request: Frame::new(0, usize::MAX),
+            places: None,
             reply,
             arena,
             watch: Arc::new(ThreadWatch::new(String::new())),
@@ -158,7 +161,7 @@ impl Worker {
     /// Reads a message and dispatches it.
     fn read_and_dispatch(&mut self, at: At<'_>, event: Event) -> Result<(), End> {
         match self.take_message(at, event)? {
-            Some((header, work)) => self.dispatch(at, work, header),
+            Some((header, work)) => self.dispatch_noted(at, work, header),
             None => Ok(()),
         }
     }
@@ -239,7 +242,7 @@ impl Worker {
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before another thread can read the next request.
                 self.arena.reset();
-                dispatch::learn_text(connection, &mut self.request, &self.arena, header);
+                self.places = self.context(at).learn(header);
             }
             #[cfg(feature = "bidir")]
             let is_for_calls = is_for_calls(header.kind);
@@ -297,7 +300,9 @@ impl Worker {
     ) -> Result<(), End> {
         let watch = &at.lane.watch;
         watch.refused.fetch_add(1, Ordering::Relaxed);
-        self.refuse(at, header, cause.into()).map(drop)
+        let places = self.places.take();
+        self.refuse(at, header, places.as_deref(), cause.into())
+            .map(drop)
     }
 
     /// Dispatches the message in the frame, or hands it off.
@@ -309,6 +314,23 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         if let MessageOutcome::HandOff(hand_off) = self.handle(at, header, None)? {
+            self.hand_off(at, work, header, *hand_off);
+        }
+        Ok(())
+    }
+
+    /// Dispatches the message as [`dispatch`](Self::dispatch) does, whose header may have been
+    /// decoded.
+    fn dispatch_noted(
+        &mut self,
+        at: At<'_>,
+        work: WorkGuard<'_>,
+        header: MessageHeader,
+    ) -> Result<(), End> {
+        let Some(places) = self.places.take() else {
+            return self.dispatch(at, work, header);
+        };
+        if let MessageOutcome::HandOff(hand_off) = self.handle(at, header, Some(&places))? {
             self.hand_off(at, work, header, *hand_off);
         }
         Ok(())
@@ -367,8 +389,10 @@ impl Worker {
         // connection: the client must not wait for an answer.
         scheduling::set_received(request.received);
         let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
-            None => self.handle(at, request.header, request.places.as_ref()),
-            Some(exception) => self.refuse(at, request.header, exception),
+            None => self.handle(at, request.header, request.places.as_deref()),
+            Some(exception) => {
+                self.refuse(at, request.header, request.places.as_deref(), exception)
+            }
         }))
         .unwrap_or(Err(End::Lost));
         scheduling::set_received(None);
@@ -444,9 +468,10 @@ impl Worker {
         &mut self,
         at: At<'_>,
         header: MessageHeader,
+        places: Option<&HeaderPlaces>,
         exception: SystemException,
     ) -> Result<MessageOutcome, End> {
-        self.handle_with(at, |context| context.refuse(header, exception))
+        self.handle_with(at, |context| context.refuse(header, places, exception))
     }
 
     /// Handles the message in the frame, from a connection of the lane, and sends the answer. A

@@ -8,12 +8,12 @@ use chronorb_giop::contexts::{GIOP_LITE, GIOP_LITE_DATA};
 use chronorb_orb::{ConnectionStrategy, Object};
 use chronorb_rt::{ThreadCounts, counts_of_others};
 
+use crate::alone;
 use crate::support::asynchronous::begin_add;
 use crate::support::raw_server::{Peer, object_at, raw_server};
 use crate::support::relay::{Relay, messages};
 use crate::support::strategies::STRATEGIES;
 use crate::support::{add, orb_with};
-use crate::{alone, set_lite};
 
 /// Returns the allocations of this thread and those of connections during the calls.
 fn allocations_of(calls: impl Fn()) -> u64 {
@@ -88,7 +88,7 @@ fn a_call_by_gioplite_allocates_nothing() {
         ] {
             let client = orb_with(|config| {
                 config.client_connection = strategy;
-                set_lite(config, true);
+                config.giop_lite = true;
             });
             let object = object_at(&client, server.address);
             calls(&object);
@@ -105,7 +105,7 @@ fn the_server_of_these_tests_speaks_gioplite() {
     let relay = Relay::to(server.address);
     let client = orb_with(|config| {
         config.client_connection = ConnectionStrategy::Leader;
-        set_lite(config, true);
+        config.giop_lite = true;
     });
     let object = object_at(&client, relay.address);
     for i in 0..3 {

@@ -10,7 +10,6 @@
 mod support;
 
 mod asynchronous;
-#[cfg(feature = "gioplite")]
 mod gioplite;
 #[cfg(feature = "miop")]
 mod groups;
@@ -23,7 +22,6 @@ mod shared;
 mod steady_state;
 mod within;
 
-use chronorb_orb::OrbConfig;
 use chronorb_rt::{CountingAllocator, PiMutex, PiMutexGuard};
 
 #[global_allocator]
@@ -34,20 +32,4 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn alone() -> PiMutexGuard<'static, ()> {
     static TURN: PiMutex<()> = PiMutex::new(());
     TURN.lock()
-}
-
-/// Whether ORBs use GIOPlite; without the feature none does.
-const LITE_OR_NOT: &[bool] = if cfg!(feature = "gioplite") {
-    &[false, true]
-} else {
-    &[false]
-};
-
-fn set_lite(config: &mut OrbConfig, lite: bool) {
-    #[cfg(feature = "gioplite")]
-    {
-        config.giop_lite = lite;
-    }
-    #[cfg(not(feature = "gioplite"))]
-    assert!(!lite, "{config:?}");
 }

@@ -15,8 +15,8 @@ use chronorb_transport::parse_endpoints;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::alone;
 use crate::support::{PATIENCE, call, orb_with};
-use crate::{LITE_OR_NOT, alone, set_lite};
 
 /// The counters of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -83,16 +83,16 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
-    for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &[]);
+    for lite in [false, true] {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", lite, false, &[]);
     }
 }
 
 #[cfg(feature = "uiop")]
 #[test]
 fn nor_by_unix_domain_sockets() {
-    for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("uiop://", *lite, false, &[]);
+    for lite in [false, true] {
+        nothing_gratuitous_happens("uiop://", lite, false, &[]);
     }
 }
 
@@ -125,8 +125,8 @@ fn nor_with_end_times() {
         ClientPolicy::ReplyEndTime(SystemTime::now() + PATIENCE),
         ClientPolicy::RelativeRequestTimeout(PATIENCE),
     ];
-    for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &policies);
+    for lite in [false, true] {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", lite, false, &policies);
     }
 }
 
@@ -136,8 +136,8 @@ fn nor_with_a_deadline() {
     let _until = client
         .rt_current()
         .constrain(TimeConstraint::within(PATIENCE));
-    for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false, &[]);
+    for lite in [false, true] {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", lite, false, &[]);
     }
 }
 
@@ -173,8 +173,8 @@ impl Skeleton for NestedCounter {
 #[test]
 fn nor_within_segments_on_both_sides() {
     let enter = |client: &Orb| client.scheduling_current().segment("root", None, None).ok();
-    for lite in LITE_OR_NOT {
-        let conditions = ("iiop://127.0.0.1:0", *lite, false);
+    for lite in [false, true] {
+        let conditions = ("iiop://127.0.0.1:0", lite, false);
         nothing_gratuitous_happens_at(NestedCounter, conditions, &[], &enter);
     }
 }
@@ -205,7 +205,7 @@ fn nothing_gratuitous_happens_at<T>(
     let server = orb_with(|config| {
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
-        set_lite(config, lite);
+        config.giop_lite = lite;
         if is_guarded {
             add_rule(config);
         }
@@ -237,7 +237,7 @@ fn nothing_gratuitous_happens_at<T>(
     root.manager().activate().expect("it was not deactivated");
 
     let client = orb_with(|config| {
-        set_lite(config, lite);
+        config.giop_lite = lite;
         if is_guarded {
             add_rule(config);
         }

@@ -97,7 +97,6 @@ mod protocols {
     mod faults;
     mod fragments;
     mod gathering;
-    #[cfg(feature = "gioplite")]
     mod gioplite;
     #[cfg(feature = "miop")]
     mod groups;

@@ -9,7 +9,6 @@ use libc::c_int;
 #[cfg(feature = "udp")]
 pub(crate) mod datagram;
 pub(crate) mod interfaces;
-#[cfg(feature = "activation")]
 pub(crate) mod passed;
 
 /// Sets whether packets reach only hosts of the networks that this machine is attached to, and pass

@@ -21,6 +21,7 @@ use crate::client::request::{Arguments, marshal, marshal_again, read_reply};
 use crate::core::{Core, Object};
 use crate::failure::{self, LastFailure};
 use crate::profile::Profile;
+use crate::riders;
 use crate::rtcorba::scheduling::CallConstraint;
 use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{self, ReplyBody, Scope};
@@ -74,6 +75,7 @@ struct SlotCall {
     /// The constraint that its requests carry, whichever thread sends them.
     constraint: CallConstraint,
     invocation: Invocation,
+    riders: riders::CallState,
     state: SlotState,
     /// A decision that another thread carries out, because that may take long.
     deferred: Option<Decision>,
@@ -178,6 +180,7 @@ fn begin_by(
         caller,
         constraint,
         invocation,
+        riders: riders::CallState::default(),
         state: SlotState::Begun,
         deferred: None,
         cause: None,
@@ -316,13 +319,14 @@ impl Slot {
         });
         scope.begin(&core);
         let (frame, operation) = (&mut scope.request, &call.operation);
+        let riders = &mut call.riders;
         let _carried = call.constraint.carry();
         let body = match arguments {
-            Some(arguments) => marshal(binding, frame, operation, arguments, request_id)?.0,
+            Some(arguments) => marshal(binding, riders, frame, operation, arguments, request_id)?.0,
             None => {
                 let body = self.request.as_slice().get(self.body..).unwrap_or_default();
                 let body = (self.body, body, self.text);
-                marshal_again(binding, frame, operation, body, request_id)?
+                marshal_again(binding, riders, frame, (operation, request_id), body)?
             }
         };
         if frame.len() > core.config.max_message_size {
@@ -470,10 +474,11 @@ impl Slot {
         let (core, text) = (self.core(), self.text);
         let failure = if message.kind == MessageType::Reply {
             owner.is_known.store(true, Ordering::Relaxed);
+            let riders = &mut self.call.as_mut().expect(LENT).riders;
             let read = Scope::with(|scope| {
                 scope.begin(&core);
                 let parts = (&mut self.reply, scope.arena());
-                read_reply(parts, message, text, request_id)
+                read_reply(parts, riders, message, text, request_id)
             });
             match read {
                 Ok(Some(outcome)) => return Ok(outcome),

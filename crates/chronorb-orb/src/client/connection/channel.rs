@@ -309,9 +309,11 @@ impl ClientConnection {
     }
 
     /// The client's listen points as requests announce them, if the server may call back.
-    #[cfg(feature = "bidir")]
     pub(in crate::client) fn listen_points(&self) -> Option<&[u8]> {
-        self.shared()?.announcement.as_deref()
+        #[cfg(feature = "bidir")]
+        return self.shared()?.announcement.as_deref();
+        #[cfg(not(feature = "bidir"))]
+        None
     }
 
     /// Notes that the server has read the announcements of a first request.

@@ -29,6 +29,7 @@ use crate::config::OrbConfig;
 use crate::fork;
 #[cfg(feature = "distributable-threads")]
 use crate::quota::Origin;
+use crate::riders::speaks_lite_on;
 use crate::room::KEPT_CAPACITY;
 use crate::scope;
 
@@ -107,7 +108,7 @@ impl Link {
         // The lane that reads it writes fragments, and has its own form of messages.
         let by_lane = kind.is_read_by_lane();
         Self {
-            negotiation: Negotiation::new(!by_lane && config.speaks_lite_on(&*transport)),
+            negotiation: Negotiation::new(!by_lane && speaks_lite_on(config, &*transport)),
             transport,
             permit,
             closed: AtomicBool::new(false),
@@ -140,12 +141,12 @@ impl Link {
     /// Whether the server takes messages of GIOPlite.
     #[inline]
     pub(in crate::client) fn speaks_lite(&self) -> bool {
-        cfg!(feature = "gioplite") && self.negotiation.is_lite()
+        self.negotiation.is_lite()
     }
 
     /// Whether first requests ask the server for GIOPlite.
     pub(in crate::client) fn proposes_lite(&self) -> bool {
-        cfg!(feature = "gioplite") && self.negotiation.is_proposing()
+        self.negotiation.is_proposing()
     }
 
     /// Whether nothing can be sent any more.

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "access")]
+use chronorb_giop::ServiceContext;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
@@ -162,8 +164,11 @@ impl Overrides {
     }
 
     #[cfg(feature = "access")]
-    pub(crate) fn context(&self) -> Option<&CallContext> {
-        self.context.as_deref()
+    pub(crate) fn context(&self) -> Option<ServiceContext<'_>> {
+        self.context.as_deref().map(|context| ServiceContext {
+            id: context.id,
+            data: &context.data,
+        })
     }
 
     pub(crate) fn time_out(&self) -> Option<Duration> {

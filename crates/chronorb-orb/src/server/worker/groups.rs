@@ -3,11 +3,13 @@
 //! Many peers send on such a connection, and none can be answered. The code sets that one peer
 //! announces do not hold for another, and malformed messages are ignored.
 
-use chronorb_cdr::{CharSet, TextForm};
-use chronorb_giop::codesets::CodeSetContext;
+use std::cell::Cell;
+use std::fmt;
+
+use chronorb_cdr::CharSet;
 use chronorb_giop::connection::room_for;
 use chronorb_giop::framing::{NextMessage, next_message};
-use chronorb_giop::{MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts};
+use chronorb_giop::{MessageHeader, MessageType, TargetGroup};
 use chronorb_rt::{ReleaseOutcome, epoch};
 use chronorb_transport::IoError;
 
@@ -16,13 +18,13 @@ use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
 use crate::group_members::{GroupMember, Members};
 use crate::poa::{ObjectKey, ThreadModel};
+use crate::riders::{self, Arrival, Carrier, propagated_priority};
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
-use crate::server::dispatch::{MessageOutcome, propagated_priority};
+use crate::server::dispatch::{MessageOutcome, header_of};
 use crate::server::end::End;
-use crate::server::expiry;
 use crate::server::lane::ServerLane;
 use crate::server::queued::{HandOff, HandOffTarget};
 use crate::stage::Stage;
@@ -131,10 +133,10 @@ impl Worker {
         message: MessageHeader,
     ) -> Option<(usize, ServedBy)> {
         self.arena.reset();
-        let mut d = message.decoder(&mut self.request, &self.arena);
-        let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
+        let header = header_of(message, &mut self.request, &self.arena, None);
+        let (header, _) = header.ok()?;
         let group = TargetGroup::of(&header.target)?;
-        let propagated = propagated_priority(&header).ok()?;
+        let propagated = propagated_priority(header.contexts).ok()?;
         let (core, is_main) = (&*self.core, self.thread.role == Role::Main);
         let served_by = |member: &GroupMember| {
             let served_by = served_by(core, lane, member, propagated)?;
@@ -152,19 +154,23 @@ impl Worker {
     fn serve_member(&mut self, member: &GroupMember, message: MessageHeader) {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
-        let body = message.decoder(&mut self.request, &self.arena);
+        let header = header_of(message, &mut self.request, &self.arena, None);
+        let Ok((header, body)) = header else {
+            return;
+        };
         let mut body = body.with_host(Some(self.host.begin_from(None)));
-        let Ok(header) = RequestHeader::decode(&mut body, message.protocol) else {
+        let carrier = GroupCarrier(Cell::new(CharSet::Latin1));
+        let arrival = Arrival {
+            config: &self.core.config,
+            incidents: &self.core.incidents,
+            version: message.version(),
+            contexts: header.contexts,
+            carrier: &carrier,
+        };
+        let Ok(admission) = riders::admit(&mut riders::RequestState::default(), &arrival) else {
             return;
         };
-        let Ok(propagated) = propagated_priority(&header) else {
-            return;
-        };
-        let policies = contexts::find(header.contexts, contexts::INVOCATION_POLICIES);
-        if policies.is_some_and(|data| expiry::check(&self.core, &"a group", data).is_err()) {
-            return;
-        }
-        let text = text_of(&header, message.version());
+        let text = message.version().text(carrier.0.get());
         body.set_text(text);
         let mut reply = ReplyWriter::new(
             &mut self.reply,
@@ -184,7 +190,7 @@ impl Worker {
                 peer: None,
             },
             key: &member.key,
-            propagated,
+            propagated: admission.priority,
             ceiling: None,
             // Other members still need the message, so it cannot be parked.
             thread: &Thread {
@@ -196,6 +202,27 @@ impl Worker {
         // No client waits: exceptions and forwards are dropped.
         drop::<Result<_, UpcallError>>(served);
         self.reply.relax(KEPT_CAPACITY);
+    }
+}
+
+/// A request to a group, for its riders: what it says about a connection holds for itself alone.
+struct GroupCarrier(Cell<CharSet>);
+
+impl fmt::Display for GroupCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a group")
+    }
+}
+
+impl Carrier for GroupCarrier {
+    fn set_narrow(&self, narrow: CharSet) {
+        self.0.set(narrow);
+    }
+
+    fn set_one_at_a_time(&self) {}
+
+    fn agree_to_lite(&self) -> bool {
+        false
     }
 }
 
@@ -236,14 +263,6 @@ fn served_by(
         ThreadModel::MainThread => ServedBy::Main(priority),
         _ => ServedBy::Lane,
     })
-}
-
-/// The form of text in a request: in the code set that it announces, else in ISO 8859-1.
-fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
-    let announced = contexts::find(header.contexts, contexts::CODE_SETS);
-    let announced =
-        announced.and_then(|data| CodeSetContext::decode(data).ok()?.text(version).ok());
-    announced.unwrap_or_else(|| version.text(CharSet::Latin1))
 }
 
 /// The outcome for a request that the main thread has to serve for some members.

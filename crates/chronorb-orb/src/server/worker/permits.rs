@@ -51,6 +51,7 @@ impl Worker {
         let Some((header, work)) = self.take_message(at, event)? else {
             return Ok(());
         };
+        let mut places = self.places.take();
         if !matches!(
             header.kind,
             MessageType::Request | MessageType::LocateRequest
@@ -60,24 +61,26 @@ impl Worker {
         #[cfg(feature = "bidir")]
         if at.connection.is_originated() {
             self.arena.reset();
-            if !dispatch::may_be_called(&self.core, &mut self.request, &self.arena, header) {
-                let refused = self.refuse(at, header, dispatch::NOT_BIDIRECTIONAL);
+            let parts = (&mut self.request, &self.arena);
+            if !dispatch::may_be_called(&self.core, parts, header, &mut places) {
+                let exception = dispatch::NOT_BIDIRECTIONAL;
+                let refused = self.refuse(at, header, places.as_deref(), exception);
                 return refused.map(drop);
             }
         }
-        let (target, places) = (self.own_target(), None);
+        let target = self.own_target();
         #[cfg(feature = "baselines")]
-        let (target, places) = if scheduler.strategy.filters() && !at.connection.many_peers {
-            match self.filter(at, header)? {
+        let target = if scheduler.strategy.filters() && !at.connection.many_peers {
+            match self.filter(at, header, &mut places)? {
                 Some(filtered) => filtered,
                 None => return Ok(()),
             }
         } else {
-            (target, places)
+            target
         };
-        let mut places = places;
         if let Some(order) = scheduler.order(target.lane.index()) {
-            return self.schedule_in_order(at, work, header, scheduler, (target, order));
+            let message = (header, places);
+            return self.schedule_in_order(at, work, message, scheduler, (target, order));
         }
         match self.obtain_permit(scheduler, &target.lane) {
             Some(permit)
@@ -85,7 +88,8 @@ impl Worker {
                     && scheduler.strategy.readers_dispatch() =>
             {
                 self.permit = Some(permit);
-                self.dispatch(at, work, header)
+                self.places = places;
+                self.dispatch_noted(at, work, header)
             }
             Some(permit) => {
                 let message = std::mem::replace(&mut self.request, scheduler.spare_frame());
@@ -117,7 +121,7 @@ impl Worker {
         &mut self,
         at: At<'_>,
         work: WorkGuard<'_>,
-        header: MessageHeader,
+        (header, mut places): (MessageHeader, Option<Box<HeaderPlaces>>),
         scheduler: &PoolScheduler,
         (target, order): (DispatchTarget, LaneOrder),
     ) -> Result<(), End> {
@@ -125,10 +129,11 @@ impl Worker {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
         let (ceiling, lane) = (at.connection.ceiling, target.lane.clone());
-        let (priority, constraint, places) = dispatch::urgency_of(
+        let (priority, constraint) = dispatch::urgency_of(
             &self.core,
             (&mut self.request, &self.arena),
             header,
+            &mut places,
             (ceiling, received),
         );
         let priority = if lane.setup.laned {
@@ -146,7 +151,8 @@ impl Worker {
         {
             self.permit = permit;
             scheduling::set_received(Some(received));
-            let served = self.dispatch(at, work, header);
+            self.places = places;
+            let served = self.dispatch_noted(at, work, header);
             scheduling::set_received(None);
             return served;
         }
@@ -223,7 +229,8 @@ impl Worker {
         &mut self,
         at: At<'_>,
         header: MessageHeader,
-    ) -> Result<Option<(DispatchTarget, Option<HeaderPlaces>)>, End> {
+        places: &mut Option<Box<HeaderPlaces>>,
+    ) -> Result<Option<DispatchTarget>, End> {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
         let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling);
@@ -233,12 +240,13 @@ impl Worker {
             &mut self.request,
             &self.arena,
             header,
+            places,
             ceiling,
         );
         match target? {
             Ok(target) => Ok(Some(target)),
             Err(exception) => {
-                self.refuse(at, header, exception)?;
+                self.refuse(at, header, places.as_deref(), exception)?;
                 Ok(None)
             }
         }
@@ -253,7 +261,7 @@ impl Worker {
         target: &DispatchTarget,
         scheduler: &PoolScheduler,
         header: MessageHeader,
-        places: &mut Option<HeaderPlaces>,
+        places: &mut Option<Box<HeaderPlaces>>,
     ) -> Option<Priority> {
         if target.lane.setup.laned || scheduler.strategy.keeps_order() {
             return target.lane.priority();
@@ -261,9 +269,8 @@ impl Worker {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
         let ceiling = at.connection.ceiling;
-        let (rank, decoded) =
-            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling);
-        *places = decoded;
+        let parts = (&mut self.request, &self.arena);
+        let rank = dispatch::priority_of(&self.core, parts, header, places, ceiling);
         rank.or_else(|| target.lane.priority())
     }
 
@@ -330,7 +337,9 @@ impl Worker {
         std::mem::swap(&mut self.request, &mut request.message);
         self.arena.reset();
         let at = At::new(&lane, &connection, key);
-        let is_written = self.context(at).acknowledge(header);
+        let is_written = self
+            .context(at)
+            .acknowledge(header, request.places.as_deref());
         std::mem::swap(&mut self.request, &mut request.message);
         drop(connection);
         is_written.then_some((lane, key))

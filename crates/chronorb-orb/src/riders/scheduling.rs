@@ -1,0 +1,142 @@
+//! The time constraint of a request, and the distributable thread that it belongs to.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+#[cfg_attr(
+    not(feature = "distributable-threads"),
+    path = "scheduling/not_hosted.rs"
+)]
+mod hosted;
+
+use chronorb_giop::{
+    EndTimes, SchedulingContext, ServiceContext, SystemException, UtcTime, contexts,
+};
+use chronorb_rt::Monotonic;
+
+use super::{Admission, Arrival, Contexts, Departure, Rider};
+use crate::config::OrbConfig;
+use crate::rtcorba::ConstraintGuard;
+use crate::rtcorba::policies::utc_now;
+use crate::rtcorba::scheduling::{self, Constraint};
+
+use hosted::HostGuard;
+
+pub(crate) struct Scheduling;
+
+/// The content of the context; `None` for one of another version, which has no effect.
+#[derive(Default)]
+pub(crate) struct Content(Option<SchedulingContext>);
+
+/// The constraint of the thread that serves the request, and the distributable thread that it
+/// executes.
+#[derive(Default)]
+pub(crate) struct InThread {
+    /// Dropped first, within the constraint.
+    hosted: Option<HostGuard>,
+    _constraint: Option<ConstraintGuard>,
+}
+
+/// The answer to a request, when its service ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ServiceOutcome {
+    Reply,
+    Exception(
+        #[cfg_attr(
+            not(feature = "distributable-threads"),
+            expect(dead_code, reason = "for distributable threads")
+        )]
+        SystemException,
+    ),
+    Forward,
+}
+
+impl Rider for Scheduling {
+    const CONTEXT: u32 = contexts::SCHEDULING;
+    const ROOM: usize = SchedulingContext::LEN;
+    type Call = ();
+    type Request = Content;
+    type Guard = InThread;
+
+    fn depart<'a>((): &mut (), departure: &Departure<'a>, contexts: &mut Contexts<'a>) {
+        if let Some(data) = scheduling::outgoing(|| departure.config.clock()) {
+            contexts.add_copy(Self::CONTEXT, &data);
+        }
+    }
+
+    #[inline]
+    fn arrive(
+        content: &mut Content,
+        _: &Arrival<'_>,
+        context: Option<&[u8]>,
+        _: &mut Admission,
+    ) -> Result<(), SystemException> {
+        if let Some(data) = context {
+            content.0 = SchedulingContext::decode(data)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn takes_part(content: &Content) -> bool {
+        content.0.is_some()
+    }
+
+    #[inline]
+    fn serve(
+        content: &Content,
+        arrival: &Arrival<'_>,
+        admission: &Admission,
+    ) -> Result<InThread, SystemException> {
+        let Some(context) = &content.0 else {
+            return Ok(InThread::default());
+        };
+        let constraint =
+            Constraint::of_request(*context, scheduling::received(), || arrival.config.clock());
+        // The thread of the context begins within the constraint.
+        let constraint = constraint.enter();
+        Ok(InThread {
+            hosted: hosted::begin(context, arrival, admission)?,
+            _constraint: Some(constraint),
+        })
+    }
+
+    #[inline]
+    fn holds_reply(serving: &InThread) -> bool {
+        serving.hosted.is_some()
+    }
+
+    #[inline]
+    fn conclude(serving: InThread, served: ServiceOutcome) -> Result<(), SystemException> {
+        match serving.hosted {
+            None => Ok(()),
+            Some(guard) => hosted::finish(guard, served),
+        }
+    }
+}
+
+/// Returns the constraint of a request with these contexts, which was received at a time.
+///
+/// A client that knows no time constraints may send an end time: the request then has the deadline
+/// that is left of it by the clock of this machine. What is malformed is reported when the request
+/// is served.
+pub(crate) fn constraint_of(
+    list: &[ServiceContext<'_>],
+    received: Monotonic,
+    config: &OrbConfig,
+) -> Option<Constraint> {
+    let context = match contexts::find(list, contexts::SCHEDULING) {
+        Some(data) => SchedulingContext::decode(data).ok().flatten()?,
+        None if config.clock_skew.is_some() => {
+            let data = contexts::find(list, contexts::INVOCATION_POLICIES)?;
+            let ends = EndTimes::decode(data).unwrap_or_default();
+            let end = ends.request.into_iter().chain(ends.reply).min()?;
+            let left = |end: UtcTime| end.since(utc_now()).as_nanos().try_into().ok();
+            SchedulingContext {
+                relative: left(end),
+                ..SchedulingContext::default()
+            }
+        }
+        None => return None,
+    };
+    Some(Constraint::of_request(context, received, || config.clock()))
+}
