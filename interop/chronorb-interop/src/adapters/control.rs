@@ -1,6 +1,7 @@
 //! The object that controls the adapters of a server.
 
 use std::sync::Arc;
+use std::thread;
 
 use chronorb::prelude::*;
 
@@ -95,8 +96,11 @@ impl ControlServant for ControlObject {
     }
 
     fn destroy<'a>(&self, _: &Call<'a>, adapter: &'a str) -> Result<(), SystemException> {
-        let destroyed = self.adapter(adapter)?.destroy(true, false);
-        destroyed.or(Err(BAD_PARAM))
+        // A thread that serves a request must not wait. Without a wait a request whose reply has
+        // been sent may still be in the adapter, which is not destroyed then.
+        let adapter = self.adapter(adapter)?;
+        let destroyed = thread::spawn(move || adapter.destroy(true, true)).join();
+        destroyed.or(Err(BAD_PARAM))?.or(Err(BAD_PARAM))
     }
 
     fn take_events<'a>(
