@@ -78,7 +78,11 @@ impl Context<'_> {
         };
         // Decoded in place: it is read in many places, and would be moved through memory.
         let mut header = RequestHeader::EMPTY;
-        if decode(&mut header, body, message, places).is_err() {
+        let decoded = match places {
+            None => header.decode_here(body, message.protocol),
+            Some(places) => places.header(body).map(|decoded| header = decoded),
+        };
+        if decoded.is_err() {
             return Err(End::Malformed);
         }
         #[cfg(feature = "diop")]
@@ -776,25 +780,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Decodes the header of a request, by its `places` if it was decoded before, and leaves the
-/// decoder at the body.
-#[inline(always)]
-fn decode<'a>(
-    header: &mut RequestHeader<'a>,
-    d: &mut Decoder<'a>,
-    message: MessageHeader,
-    places: Option<&HeaderPlaces>,
-) -> Result<(), CdrError> {
-    match places {
-        None => header.decode_here(d, message.protocol),
-        Some(places) => {
-            *header = places.header(d)?;
-            Ok(())
-        }
-    }
-}
-
-/// Returns the header of the request in a frame, and the decoder at its body.
+/// Returns the header of the request in a frame, and the decoder at its body. A header that was
+/// decoded before has these `places`.
 #[cold]
 pub(super) fn header_of<'a>(
     message: MessageHeader,
@@ -803,8 +790,10 @@ pub(super) fn header_of<'a>(
     places: Option<&HeaderPlaces>,
 ) -> Result<(RequestHeader<'a>, Decoder<'a>), CdrError> {
     let mut d = message.decoder(request, arena);
-    let mut header = RequestHeader::EMPTY;
-    decode(&mut header, &mut d, message, places)?;
+    let header = match places {
+        None => RequestHeader::decode(&mut d, message.protocol)?,
+        Some(places) => places.header(&mut d)?,
+    };
     Ok((header, d))
 }
 
