@@ -103,8 +103,6 @@ pub type Servant = Arc<dyn Skeleton>;
 
 /// The parts of a request that are known before its servant is found.
 pub(crate) struct IncomingRequest<'a> {
-    /// The ORB, which servants ask the call for: an `Arc<Core>`.
-    pub(crate) orb: &'a dyn Any,
     /// The memory for the values of the call.
     pub(crate) arena: &'a Arena,
     pub(crate) operation: &'a [u8],
@@ -120,7 +118,9 @@ pub(crate) struct IncomingRequest<'a> {
 /// made in the thread's arena, which is kept until the reply is sent.
 pub struct Call<'a> {
     pub(crate) incoming: &'a IncomingRequest<'a>,
-    /// The POA, which servants ask the call for: a `Poa`.
+    /// The ORB, for [`orb`](Self::orb): an `Arc<Core>`.
+    pub(crate) orb: &'a dyn Any,
+    /// The POA, for [`poa`](Self::poa): a `Poa`.
     pub(crate) poa: &'a dyn Any,
     pub(crate) object_id: &'a ObjectId,
     pub(crate) priority: Option<Priority>,

@@ -163,7 +163,6 @@ impl Stages {
         let upcall = Upcall {
             core: &self.core,
             incoming: IncomingRequest {
-                orb: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
                 response_expected: header.response != ResponseFlags::None,

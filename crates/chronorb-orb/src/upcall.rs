@@ -171,6 +171,7 @@ impl Upcall<'_> {
         let running = found.begin(core, &poa);
         let call = Call {
             incoming: &self.incoming,
+            orb: core,
             poa: &*poa,
             object_id: found.id(),
             priority: priority.or(self.thread.own.priority),

@@ -186,7 +186,6 @@ fn upcall<'r>(
     Upcall {
         core,
         incoming: IncomingRequest {
-            orb: core,
             arena,
             operation: operation.as_bytes(),
             response_expected: true,

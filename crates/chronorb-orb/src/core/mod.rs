@@ -5,8 +5,8 @@ mod group;
 mod host;
 mod object;
 mod rt_current;
-mod serving;
 
+use std::any::Any;
 use std::fmt;
 #[cfg(feature = "monitor")]
 use std::path::Path;
@@ -25,7 +25,7 @@ use chronorb_transport::{Setup, SocketOptions};
 #[cfg(feature = "schedule")]
 use crate::active_schedule::ActiveSchedule;
 #[cfg(feature = "bidir")]
-use crate::bidirectional::BidirectionalState;
+use crate::bidirectional::{BidirectionalState, CallbackPool};
 use crate::client_state::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "distributable-threads")]
@@ -36,12 +36,13 @@ use crate::event_channels::MonitoredChannels;
 use crate::group_members::Groups;
 use crate::incident::Incidents;
 use crate::initial_references::InitialReferences;
+use crate::lanes::{PoolHandle, PoolUse, ThreadpoolId};
 use crate::main_thread::MainThread;
 #[cfg(feature = "schedule")]
 use crate::meter::Meter;
 use crate::poa::PoaTable;
 use crate::profile::ProfileReader;
-use crate::protocol::{self, PluggableProtocol, Registry};
+use crate::protocol::{self, PluggableProtocol, Registry, Way};
 use crate::quota::Quotas;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{Priority, RealTime, RtState};
@@ -51,7 +52,6 @@ pub(crate) use host::Host;
 pub(crate) use object::OBJECT_ID;
 pub use object::{BindError, Interface, Object, narrow};
 pub use rt_current::RtCurrent;
-pub(crate) use serving::Serving;
 
 /// The state of an ORB. Object references, POAs and threads keep it alive.
 pub(crate) struct Core {
@@ -91,6 +91,29 @@ pub(crate) struct Core {
     pub(crate) bidirectional: BidirectionalState,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
+}
+
+/// The server's part of an ORB: thread pools and endpoints.
+pub(crate) trait Serving: Any + Send + Sync {
+    /// Returns the pool of POAs that name none; the first call makes it.
+    fn default_pool(&self, core: &Arc<Core>) -> Result<Arc<PoolHandle>, SystemException>;
+
+    /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
+    fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse>;
+
+    /// Returns a pool as the reader of connections that this ORB opens, unless it was destroyed.
+    #[cfg(feature = "bidir")]
+    fn callback_pool(&self, pool: &PoolHandle) -> Option<Arc<dyn CallbackPool>>;
+
+    /// Whether one of the addresses leads to this ORB.
+    fn is_published(&self, ways: &[Way]) -> bool;
+
+    /// Logs the endpoints at which the ORB listens, if they have changed since the last time.
+    fn log_listening(&self, core: &Core);
+
+    /// Closes a connection of a client that is idle, in order, since no descriptor is left for a
+    /// connection to a server; returns whether there was one.
+    fn make_room_for_file(&self) -> bool;
 }
 
 /// The monitor of an ORB, as the ORB has it.
@@ -185,7 +208,7 @@ impl Core {
     /// others: all bindings are made again.
     #[cold]
     #[inline(never)]
-    pub(crate) fn suspect(&self, way: &protocol::Way, time: Duration) {
+    pub(crate) fn suspect(&self, way: &Way, time: Duration) {
         if self.client.suspect(way, time) {
             self.rt.policies.renew_bindings();
         }

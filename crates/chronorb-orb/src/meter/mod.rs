@@ -16,9 +16,8 @@ use self::operations::{MeasuredOperation, Operations};
 use crate::call::Skeleton;
 use crate::config::OrbConfig;
 use crate::incident::{Incident, Incidents};
-use crate::observe::OperationSnapshot;
+use crate::observe::{OperationSnapshot, Stage, StageProbe};
 use crate::schedule_table::{OverrunPolicy, ScheduleTable};
-use crate::stage::{Stage, StageProbe};
 
 /// Measures the operations of one ORB, and applies overrun policies.
 pub(crate) struct Meter {

@@ -525,7 +525,7 @@ impl Poa {
 impl Call<'_> {
     /// The ORB.
     pub fn orb(&self) -> Orb {
-        let core = self.incoming.orb.downcast_ref::<Arc<Core>>();
+        let core = self.orb.downcast_ref::<Arc<Core>>();
         Orb::from_core(core.expect("a call knows its ORB").clone())
     }
 }

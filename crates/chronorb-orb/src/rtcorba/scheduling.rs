@@ -138,7 +138,7 @@ impl Constraint {
         set_present(match constraint {
             Some(_) => Some(replaced),
             // A distributable thread goes on.
-            None if replaced.context != SchedulingContext::default() => Some(Constraint {
+            None if replaced.context != SchedulingContext::default() => Some(Self {
                 due: None,
                 ..replaced
             }),

@@ -712,7 +712,6 @@ impl<'a> Request<'a> {
         let upcall = Upcall {
             core: self.core,
             incoming: IncomingRequest {
-                orb: self.core,
                 arena,
                 operation: self.header.operation,
                 response_expected: self.header.response != ResponseFlags::None,

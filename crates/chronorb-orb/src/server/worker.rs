@@ -34,10 +34,9 @@ use crate::failure::DISCARDED;
 use crate::incident::Incident;
 #[cfg(feature = "schedule")]
 use crate::meter::Meter;
-use crate::observe::Activity;
+use crate::observe::{Activity, Stage};
 use crate::room::{KEPT_CAPACITY, arena_of};
 use crate::rtcorba::{OwnPriority, scheduling};
-use crate::stage::Stage;
 use crate::upcall::{Parks, Role, Thread};
 
 /// Returns a frame and an arena for replies, of a thread with this scheduling.

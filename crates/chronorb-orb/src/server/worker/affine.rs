@@ -12,14 +12,13 @@ use chronorb_transport::IoError;
 
 use super::{AfterRequest, Worker, waits_for_reply};
 use crate::incident::Incident;
-use crate::observe::Activity;
+use crate::observe::{Activity, Stage};
 use crate::server::affinity::AffinityGuard;
 use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
 use crate::server::input::{Input, ReceiveOutcome};
 use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
-use crate::stage::Stage;
 
 /// The result of waiting on a connection.
 enum WaitOutcome {

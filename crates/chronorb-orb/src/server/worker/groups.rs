@@ -182,7 +182,6 @@ impl Worker {
         let upcall = Upcall {
             core: &self.core,
             incoming: IncomingRequest {
-                orb: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
                 response_expected: false,

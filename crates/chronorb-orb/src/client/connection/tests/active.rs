@@ -15,8 +15,8 @@ use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 use crate::client::connection::SharedConnection;
 use crate::client::connection::active::{MAX_UNREAD, SendQueue, reactor, serve};
 use crate::client::connection::key::ChannelKind;
-use crate::client::connection::permit::ConnectionPermits;
 use crate::client::connection::sending::SendMode;
+use crate::client_state::ConnectionPermits;
 use crate::config::OrbConfig;
 use crate::scope;
 
