@@ -81,8 +81,10 @@ impl Object {
     /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
     /// server has no endpoint for this thread's priority, `INV_POLICY` (OMG minor 1) where the
     /// policies contradict each other or the priority is in none of the bands, `BAD_INV_ORDER`
-    /// (OMG minor 4) after shutdown; `REBIND` where its [policy](ClientPolicy::Rebind) forbids
+    /// (OMG minor 4) after shutdown; `REBIND` where its [policy][rebind] forbids
     /// a forward or a new connection, `NO_RESOURCES` where there are too many connections.
+    ///
+    /// [rebind]: crate::rtcorba::ClientPolicy::Rebind
     #[inline(never)]
     pub fn invoke<'s>(
         &self,
@@ -117,10 +119,12 @@ impl Object {
     }
 
     /// Calls a oneway operation; returns when the request has gone as far as the policy
-    /// [`ClientPolicy::SyncScope`] says, by default when the transport has taken it.
+    /// [`ClientPolicy::SyncScope`][scope] says, by default when the transport has taken it.
     ///
     /// # Errors
     /// Those that occur before that point.
+    ///
+    /// [scope]: crate::rtcorba::ClientPolicy::SyncScope
     pub fn invoke_oneway(
         &self,
         operation: &Operation,
@@ -135,11 +139,13 @@ impl Object {
     }
 
     /// Sends the oneway requests that the calling thread has kept for this reference
-    /// ([`ClientPolicy::OnewayBuffering`]), if there are any.
+    /// ([`ClientPolicy::OnewayBuffering`][kept]), if there are any.
     ///
     /// # Errors
     /// `COMM_FAILURE` if the connection has ended, with its requests; `TIMEOUT` if the server does
     /// not take them in the time of a call.
+    ///
+    /// [kept]: crate::rtcorba::ClientPolicy::OnewayBuffering
     pub fn flush_oneways(&self) -> Result<(), SystemException> {
         invocation::flush_oneways(self)
     }

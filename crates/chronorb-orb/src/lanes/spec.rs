@@ -36,7 +36,9 @@ impl ThreadpoolId {
     }
 }
 
-/// A thread pool without lanes: the parameters of [`RtOrb::create_threadpool`].
+/// A thread pool without lanes: the parameters of [`RtOrb::create_threadpool`][make].
+///
+/// [make]: crate::rtcorba::RtOrb::create_threadpool
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Threadpool {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
@@ -67,7 +69,9 @@ impl Threadpool {
     }
 }
 
-/// A thread pool with lanes: the parameters of [`RtOrb::create_threadpool_with_lanes`].
+/// A thread pool with lanes: the parameters of [`RtOrb::create_threadpool_with_lanes`][make].
+///
+/// [make]: crate::rtcorba::RtOrb::create_threadpool_with_lanes
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ThreadpoolLanes {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.

@@ -104,12 +104,14 @@ impl RtOrb {
     }
 
     /// The native real-time priorities that this ORB may give to threads: from 1 to the highest
-    /// permitted one. `None` if the process has no right to any, or
-    /// [`real_time`](OrbConfig::real_time) or [`scheduling_policy`](OrbConfig::scheduling_policy)
-    /// exclude them; 0, ordinary scheduling, is always available.
+    /// permitted one. `None` if the process has no right to any, or [`real_time`][mode] or
+    /// [`scheduling_policy`][policy] exclude them; 0, ordinary scheduling, is always available.
     ///
     /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
     /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
+    ///
+    /// [mode]: crate::OrbConfig::real_time
+    /// [policy]: crate::OrbConfig::scheduling_policy
     pub fn native_priority_range(&self) -> Option<RangeInclusive<NativePriority>> {
         self.core.rt.real_time.max_native.map(|max| 1..=max)
     }
