@@ -176,7 +176,7 @@ impl MainThread {
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        for duty in tasks.into_values().filter(|task| task.is_duty) {
+        for duty in tasks.into_values().rev().filter(|task| task.is_duty) {
             let _ = catch_unwind(AssertUnwindSafe(duty.work));
         }
     }

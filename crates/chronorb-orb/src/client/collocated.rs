@@ -15,8 +15,8 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
-use super::onward::onward_priority;
 use super::request::{Arguments, read_reply};
+use super::route::onward_priority;
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::{Core, Object};
 use crate::failure::because;

@@ -8,7 +8,7 @@ use super::binding::failover::prepare_standbys;
 use super::binding::{self, BindingKey};
 use super::connection::Failure;
 use super::invocation::{Invocation, locate};
-use super::onward::onward_priority;
+use super::route::onward_priority;
 use super::route::{self, NoRoute, Route};
 use crate::core::{BindError, Object};
 use crate::rtcorba::ClientPolicy;

@@ -9,7 +9,6 @@ mod connection;
 mod explicit;
 mod invocation;
 mod oneway_path;
-mod onward;
 mod request;
 mod route;
 #[cfg(feature = "distributable-threads")]

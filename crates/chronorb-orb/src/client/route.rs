@@ -1,11 +1,17 @@
-//! The route of a request: the endpoint of the server, and the priority or band of the connection.
+//! The route of a request: its priority, the endpoint of the server, and the band of the connection.
+
+use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
+use crate::core::Core;
 use crate::lanes::PriorityModel;
+use crate::poa::{NoContext, PoaCurrent};
 use crate::profile::{MAX_WAYS, POLICIES_CONFLICT, Profile};
 use crate::protocol::Way;
-use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
+use crate::rtcorba::{
+    Priority, PriorityBand, PriorityBands, PriorityTransform, Transform, request_priority,
+};
 
 /// The route of requests of one priority to an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -164,5 +170,31 @@ impl From<NoRoute> for SystemException {
                 Self::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_ADDRESSES)
             }
         }
+    }
+}
+
+/// The priority of a call that this thread makes by an ORB; `None` where it has none.
+///
+/// # Errors
+/// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
+#[inline(always)]
+pub(super) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
+    match (core.rt.transform.0.get(), request_priority()) {
+        (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
+        (_, priority) => Ok(priority),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn transformed(
+    core: &Arc<Core>,
+    transform: &dyn PriorityTransform,
+    priority: Priority,
+) -> Result<Priority, SystemException> {
+    match PoaCurrent::new(core.clone()).object_id() {
+        Ok(id) => Transform::outbound(transform, priority, id.as_bytes()),
+        // Outside of a request there is nothing to transform.
+        Err(NoContext) => Ok(priority),
     }
 }

@@ -45,7 +45,7 @@ use crate::profile::ProfileReader;
 use crate::protocol::{self, PluggableProtocol, Registry, Way};
 use crate::quota::Quotas;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
-use crate::rtcorba::{Priority, RealTime, RtState};
+use crate::rtcorba::{NamedMutexes, Priority, RealTime, RtState, Transform};
 use crate::stage::Stage;
 
 pub(crate) use host::Host;
@@ -147,6 +147,7 @@ impl Core {
         // The start time in nanoseconds; the low bits of the number distinguish ORBs of a process.
         let incarnation = (since_epoch.as_nanos() as u64) ^ (number << 54);
         let incidents: Arc<Incidents> = Arc::default();
+        let tags = protocols.iter().map(PluggableProtocol::tag);
         #[cfg(feature = "schedule")]
         let (meter, config) = Meter::of(config, &incidents);
         Arc::new(Self {
@@ -158,18 +159,17 @@ impl Core {
             meter,
             number,
             incarnation,
-            rt: RtState::new(
-                RealTime::new(
+            rt: RtState {
+                real_time: RealTime::new(
                     config.real_time,
                     config.scheduling_policy,
                     &config.priority_mapping,
                     incidents.clone(),
                 ),
-                OrbPolicies::new(
-                    config.request_timeout,
-                    protocols.iter().map(PluggableProtocol::tag).collect(),
-                ),
-            ),
+                transform: Transform::default(),
+                mutexes: NamedMutexes::default(),
+                policies: Arc::new(OrbPolicies::new(config.request_timeout, tags.collect())),
+            },
             server,
             protocols,
             #[cfg(feature = "monitor")]

@@ -9,7 +9,7 @@ use chronorb_rt::Wake;
 use chronorb_transport::Endpoint;
 
 use crate::protocol::Way;
-use crate::rtcorba::Priority;
+use crate::rtcorba::{Priority, set_request_priority};
 
 /// The number of a lane's pool, and the index of the lane in the pool.
 pub(crate) type LaneId = (u32, u32);
@@ -102,7 +102,9 @@ pub(crate) fn lane_of_thread(orb: u64) -> Option<LaneId> {
     (of == orb).then_some(lane)
 }
 
-/// Sets the lane that the calling thread serves from now on.
-pub(crate) fn set_lane_of_thread(orb: u64, lane: LaneId) {
-    SERVES.set(Some((orb, lane)));
+/// Sets the lane that the calling thread serves from now on. Outside of upcalls the thread has the
+/// priority of that lane.
+pub(crate) fn set_lane_of_thread(orb: u64, id: LaneId, priority: Option<Priority>) {
+    SERVES.set(Some((orb, id)));
+    set_request_priority(priority);
 }

@@ -49,6 +49,7 @@ pub use crate::orb::RtOrb;
 pub(crate) use current::{
     OwnPriority, PriorityGuard, request_priority, set_priority_of_thread, set_request_priority,
 };
+pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, BidirectionalMode, ClientPolicy, ClientPolicyKind, FailoverPolicy,

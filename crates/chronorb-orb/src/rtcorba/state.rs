@@ -14,14 +14,3 @@ pub(crate) struct RtState {
     pub(crate) mutexes: NamedMutexes,
     pub(crate) policies: Arc<OrbPolicies>,
 }
-
-impl RtState {
-    pub(crate) fn new(real_time: RealTime, policies: OrbPolicies) -> Self {
-        Self {
-            real_time,
-            transform: Transform::default(),
-            mutexes: NamedMutexes::default(),
-            policies: Arc::new(policies),
-        }
-    }
-}

@@ -13,7 +13,6 @@ use chronorb_transport::Event;
 
 use super::at::At;
 use super::growth::{Growth, GrowthStep};
-use super::lane::setup::set_lane_of_thread;
 use super::lane::{ServerLane, Work};
 use super::scheduler::PoolScheduler;
 use super::strategy::{LaneStrategy, ThreadPart};
@@ -22,6 +21,7 @@ use super::worker::Worker;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
+use crate::lanes::set_lane_of_thread;
 use crate::observe::Activity;
 use crate::room::has_memory_for;
 
@@ -116,7 +116,7 @@ fn no_thread(lane: &ServerLane, why: &dyn fmt::Display) -> SystemException {
 }
 
 fn run(core: &Arc<Core>, lane: &Arc<ServerLane>, watch: Arc<ThreadWatch>, part: ThreadPart) {
-    set_lane_of_thread(core, &lane.setup);
+    set_lane_of_thread(core.number, lane.setup.id, lane.setup.priority);
     let _guard = ExitGuard(core, lane);
     watch.tid.store(thread_id(), Ordering::Relaxed);
     lane.watch.enter(watch.clone());

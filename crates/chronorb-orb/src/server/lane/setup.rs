@@ -2,9 +2,8 @@
 
 use chronorb_rt::Scheduling;
 
-use crate::core::Core;
-use crate::lanes::{self, LaneId};
-use crate::rtcorba::{LaneOrder, Priority, set_request_priority};
+use crate::lanes::LaneId;
+use crate::rtcorba::{LaneOrder, Priority};
 
 /// The properties of a lane, fixed when it is made.
 #[derive(Clone, Debug)]
@@ -24,11 +23,4 @@ pub(in crate::server) struct LaneSetup {
     /// The processor of its threads, by the kernel's number; `None` for all.
     #[cfg(feature = "schedule")]
     pub(in crate::server) cpu: Option<u32>,
-}
-
-/// Sets the lane that the calling thread serves from now on. Outside of upcalls the thread has the
-/// priority of that lane.
-pub(in crate::server) fn set_lane_of_thread(core: &Core, lane: &LaneSetup) {
-    lanes::set_lane_of_thread(core.number, lane.id);
-    set_request_priority(lane.priority);
 }

@@ -13,13 +13,13 @@ use chronorb_transport::Event;
 use super::{Worker, thread_of};
 use crate::failure::DISCARDED;
 use crate::incident::Incident;
+use crate::lanes::set_lane_of_thread;
 use crate::observe::Activity;
 use crate::rtcorba::{LaneOrder, Priority, scheduling};
 use crate::server::at::At;
 use crate::server::connection::WorkGuard;
 use crate::server::dispatch;
 use crate::server::end::End;
-use crate::server::lane::setup::set_lane_of_thread;
 use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
 use crate::server::queued::{DispatchTarget, QueuedRequest};
 use crate::server::scheduler::{DispatchPermit, PoolScheduler};
@@ -430,7 +430,7 @@ impl Worker {
     fn visit(&mut self, lane: Arc<ServerLane>) -> Arc<ServerLane> {
         // The request is served even where the process may not use the priority.
         let _ = set_current(lane.setup.scheduling);
-        set_lane_of_thread(&self.core, &lane.setup);
+        set_lane_of_thread(self.core.number, lane.setup.id, lane.setup.priority);
         self.thread = thread_of(&self.core, &lane);
         std::mem::replace(&mut self.lane, lane)
     }
