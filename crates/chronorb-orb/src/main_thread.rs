@@ -1,7 +1,7 @@
 //! The main thread, which serves the POAs of the main-thread model.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::cmp::{Ordering as Order, Reverse};
+use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::thread_number::{NOBODY, this_thread};
 /// the one that runs the ORB.
 pub(crate) struct MainThread {
     /// `None` once the ORB is ending.
-    tasks: PiMutex<Option<BTreeMap<Rank, Task>>>,
+    tasks: PiMutex<Option<BinaryHeap<Task>>>,
     /// The number of waiting requests, to be read without the lock.
     waiting: AtomicUsize,
     max: usize,
@@ -34,10 +34,9 @@ pub(crate) struct MainThread {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The priority, then the order of arrival: later tasks have greater numbers.
-type Rank = (Option<Priority>, Reverse<u64>);
-
 struct Task {
+    /// The priority, then the order of arrival: later tasks have greater numbers.
+    rank: (Option<Priority>, Reverse<u64>),
     /// The task must be done in any case, if need be by another thread.
     is_duty: bool,
     work: Work,
@@ -47,7 +46,7 @@ impl MainThread {
     /// Returns a queue for `max` requests, of which those of lanes have `max_octets` together.
     pub(crate) fn new(max: usize, max_octets: usize) -> Self {
         Self {
-            tasks: PiMutex::new(Some(BTreeMap::new())),
+            tasks: PiMutex::new(Some(BinaryHeap::new())),
             waiting: AtomicUsize::new(0),
             max,
             octets: AtomicUsize::new(0),
@@ -152,11 +151,15 @@ impl MainThread {
     fn push(&self, priority: Option<Priority>, is_duty: bool, work: Work) -> Option<Task> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let rank = (priority, Reverse(number));
-        let task = Task { is_duty, work };
+        let task = Task {
+            rank,
+            is_duty,
+            work,
+        };
         let refused = match &mut *self.tasks.lock() {
             Some(tasks) => {
                 self.waiting.fetch_add(1, Ordering::AcqRel);
-                tasks.insert(rank, task);
+                tasks.push(task);
                 None
             }
             None => Some(task),
@@ -176,7 +179,12 @@ impl MainThread {
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        for duty in tasks.into_values().rev().filter(|task| task.is_duty) {
+        for duty in tasks
+            .into_sorted_vec()
+            .into_iter()
+            .rev()
+            .filter(|task| task.is_duty)
+        {
             let _ = catch_unwind(AssertUnwindSafe(duty.work));
         }
     }
@@ -200,8 +208,8 @@ pub(crate) struct Claim<'m>(&'m MainThread);
 impl Claim<'_> {
     /// Runs the most urgent task; returns whether there was one.
     pub(crate) fn run_one(&self) -> bool {
-        let next = self.0.tasks.lock().as_mut().and_then(BTreeMap::pop_last);
-        let Some((_, task)) = next else {
+        let next = self.0.tasks.lock().as_mut().and_then(BinaryHeap::pop);
+        let Some(task) = next else {
             return false;
         };
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -228,6 +236,26 @@ impl Claim<'_> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         *self.0.runs.lock() -= 1;
+    }
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Task {}
+
+impl PartialOrd for Task {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Task {
+    fn cmp(&self, other: &Self) -> Order {
+        self.rank.cmp(&other.rank)
     }
 }
 

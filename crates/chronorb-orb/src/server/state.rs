@@ -1,7 +1,6 @@
 //! The server's part of an ORB.
 
 use std::any::Any;
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -127,10 +126,11 @@ impl Serving for ServerState {
     fn make_room_for_file(&self) -> bool {
         let pools = self.pools.lock();
         let lanes = pools.all().flat_map(|pool| pool.lanes());
-        let mut lanes: Vec<_> = lanes.cloned().collect();
+        let lanes: Vec<_> = lanes.cloned().collect();
         drop(pools);
-        lanes.sort_by_cached_key(|lane| Reverse(lane.connections.len()));
-        lanes.iter().any(|lane| lane.make_room(OriginKey::NONE))
+        let fullest = lanes.iter().max_by_key(|lane| lane.connections.len());
+        let all = fullest.into_iter().chain(&lanes);
+        all.into_iter().any(|lane| lane.make_room(OriginKey::NONE))
     }
 }
 
