@@ -7,381 +7,43 @@
 //! arrays. A setting that does not exist is an
 //! error in all three.
 
+#[macro_use]
+mod table;
+
 mod architecture;
+#[cfg(feature = "bidir")]
+mod bidirectional;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
 #[cfg(feature = "baselines")]
 mod filters;
 mod help;
-#[cfg(feature = "riop")]
-mod rio;
 #[cfg(feature = "access")]
 mod secure;
 mod settings;
-#[cfg_attr(not(feature = "config-file"), path = "config/not_similar.rs")]
-mod similar;
 mod thread_count;
-mod wrapping;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::str::FromStr;
 
-use chronorb_cdr::Bounds;
-use chronorb_giop::Version;
 use chronorb_giop::codesets::{CodeSetComponent, CodeSetComponentInfo, ISO_8859_1, UTF_8};
-#[cfg(feature = "miop")]
-use chronorb_transport::multicast::MulticastOptions;
-use chronorb_transport::{Endpoint, WaitPolicy};
 use thiserror::Error;
 
-#[cfg(feature = "access")]
-pub use self::secure::SecurityProfile;
-#[cfg(feature = "access")]
-pub(crate) use self::secure::{check, completed};
-#[cfg(feature = "access")]
-use crate::access::TransportRules;
-use crate::demux::Demultiplexing;
-use crate::key_codes::ObjectKeySecret;
-use crate::protocol::{PluggableProtocol, ProtocolProblem};
+use crate::protocol::{PluggableProtocol, ProtocolProblem, Registry};
 use crate::quota::QuotaLimits;
-pub use crate::rtcorba::RealTimeMode;
 use crate::rtcorba::scheduling::CommonClock;
-use crate::rtcorba::{LaneOrder, MappingKind, Priority, SchedulingPolicy};
-#[cfg(feature = "schedule")]
-use crate::schedule_table::{OverrunPolicy, ScheduleTable};
-use crate::stage::StageProbe;
 
-use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
+use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS};
+use self::table::{Apply, Setting};
 
+pub use crate::rtcorba::RealTimeMode;
 pub use architecture::Architecture;
 #[cfg(feature = "baselines")]
 pub use filters::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
-#[cfg(feature = "riop")]
-pub use rio::RioSettings;
-#[cfg(all(feature = "riop", feature = "schedule"))]
-pub(crate) use rio::ScheduledPlan;
-pub(crate) use settings::lacks;
+pub use settings::OrbConfig;
+pub(crate) use table::lacks;
 pub use thread_count::{NotThreadCount, ThreadCount};
-#[cfg(feature = "trace")]
-pub use wrapping::TraceSettings;
-
-/// The settings of an ORB.
-///
-/// Most programs use [`Orb::init`](crate::Orb::init), which reads them; tests and
-/// programs that embed an ORB may fill in one by hand.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct OrbConfig {
-    /// `-ORBId`: the name of this ORB in thread names and messages.
-    pub orb_id: String,
-    /// `-ORBListenEndpoints`: where the default thread pool listens.
-    pub listen_endpoints: Vec<Endpoint>,
-    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls
-    /// go by where a server has several; empty for all that this program has, in an order of the
-    /// ORB.
-    pub protocols: Vec<String>,
-    /// Protocols of the application, which are preferred to those of the ORB.
-    pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
-    /// The plan of real-time I/O of the schedule that the ORB starts with.
-    #[cfg(all(feature = "riop", feature = "schedule"))]
-    pub(crate) scheduled_plan: Option<ScheduledPlan>,
-    /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
-    #[cfg(feature = "miop")]
-    pub multicast: MulticastOptions,
-    /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`,
-    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: the TLS identity of this
-    /// program, and the authorities that it trusts.
-    #[cfg(feature = "ssliop")]
-    pub ssl: chronorb_transport::tls::TlsSettings,
-    /// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP.
-    #[cfg(feature = "riop")]
-    pub rio: RioSettings,
-    /// `-ORBServerTransportRule RULE`: the peers that may connect; the first rule that matches
-    /// decides. Without a rule all may.
-    #[cfg(feature = "access")]
-    pub server_transport_rules: TransportRules,
-    /// `-ORBClientTransportRule RULE`: the servers that this program may connect to; the first rule
-    /// that matches decides. Without a rule it may connect to all.
-    #[cfg(feature = "access")]
-    pub client_transport_rules: TransportRules,
-    /// `-ORBProfile`: the requirements on other settings.
-    #[cfg(feature = "access")]
-    pub profile: SecurityProfile,
-    /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
-    /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
-    /// free port of the host of the first listen endpoint.
-    pub lane_listen_endpoints: Vec<((u32, u32), Endpoint)>,
-    /// `-ORBInitRef NAME=URL`: initial references.
-    pub init_refs: Vec<(String, String)>,
-    /// `-ORBDefaultInitRef URL`: the base URL of initial references that are not configured;
-    /// `/NAME` is appended to it.
-    pub default_init_ref: Option<String>,
-    /// `-ORBFileReferences`: whether `string_to_object`, and names with `-ORBDefaultInitRef`, may
-    /// lead to `file:`. URLs of `-ORBInitRef` always may.
-    pub file_references: bool,
-    /// `-ORBThreads`: threads of the default thread pool, 1 to 1024. It grows while all its threads
-    /// are busy, up to the greatest number.
-    pub threads: ThreadCount,
-    /// `-ORBRealTime`: whether real-time scheduling is wanted.
-    pub real_time: RealTimeMode,
-    /// `-ORBLockMemory`: lock all memory of the process at start.
-    pub lock_memory: bool,
-    /// `-ORBPriorityMapping`: how CORBA priorities become native ones. The application's own is
-    /// set here, and not by a text.
-    pub priority_mapping: MappingKind,
-    /// `-ORBSchedulingPolicy`: the policy of the ORB's real-time threads, and of threads that set a
-    /// priority by it; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
-    pub scheduling_policy: SchedulingPolicy,
-    /// `-ORBPriorityCeiling`: the most urgent priority that clients may propagate to a POA without
-    /// lanes, bands and a ceiling of its own.
-    pub priority_ceiling: Option<Priority>,
-    /// `-ORBPriorityExcess`: the treatment of a request whose client propagates a priority above
-    /// the ceiling.
-    pub priority_excess: PriorityExcess,
-    /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
-    pub max_message_size: usize,
-    /// `-ORBFragmentSize`: messages of more octets than this are sent in fragments of at most so
-    /// many, where GIOP 1.2 is spoken; 0 for whole messages only.
-    pub fragment_size: usize,
-    /// `-ORBMaxConnections`: the greatest number of connections of each lane.
-    pub max_connections: u32,
-    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host,
-    /// or one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
-    /// [`max_connections`](Self::max_connections). The loopback has no such limit.
-    pub max_connections_per_peer: u32,
-    /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
-    /// keeps for all its connections together.
-    pub max_buffered_octets: usize,
-    /// `-ORBArenaSize`: octets of each thread's arena for demarshalled values.
-    pub arena_size: usize,
-    /// `-ORBRequestTimeout` (milliseconds): the longest duration of a call in all.
-    pub request_timeout: Duration,
-    /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
-    pub connect_timeout: Duration,
-    /// `-ORBInputTimeout` (milliseconds): the time that a peer may take to complete a message that
-    /// it began, or its first one, and the time that it may take nothing, or too little, of a
-    /// reply.
-    pub input_timeout: Duration,
-    /// `-ORBMinReplyRate`: the octets of replies that a peer must receive in each second while some
-    /// wait for it; 0 for none.
-    pub min_reply_rate: u32,
-    /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
-    pub hold_timeout: Duration,
-    /// `-ORBMaxHeldRequests`: how many requests of a lane may wait for holding POA managers and
-    /// single-threaded POAs, 1 to 1048576.
-    pub max_held_requests: usize,
-    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that
-    /// too.
-    pub giop_lite: bool,
-    /// `-ORBMaxGIOPVersion`: the greatest version to speak.
-    pub max_giop_version: Version,
-    /// `-ORBNativeCharCodeSet`: the code set for `char` and `string` that is preferred.
-    pub native_char_code_set: CharCodeSet,
-    /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
-    pub char_code_set_conversion: bool,
-    /// `-ORBObjectKeySecret FILE`: the secret with which object keys of persistent POAs are
-    /// authenticated, if these ask for it; a file of 16 random octets.
-    pub object_key_secret: Option<ObjectKeySecret>,
-    /// `-ORBPOADemultiplexing`: how requests find their POA.
-    pub poa_demultiplexing: Demultiplexing,
-    /// `-ORBServantDemultiplexing`: how requests find their servant within a POA.
-    pub servant_demultiplexing: Demultiplexing,
-    /// `-ORBCollocation`: how objects of this ORB are called from within it.
-    pub collocation: Collocation,
-    /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
-    pub threadpool_strategy: ThreadpoolStrategy,
-    /// `-ORBClockSkew` (milliseconds, or `off`): the allowance for the difference of clocks. A
-    /// server does not serve a request whose end time passed longer ago; `None` to serve all.
-    pub clock_skew: Option<Duration>,
-    /// `-ORBClockUncertainty` (microseconds, or `off`): the greatest error of this machine's
-    /// `CLOCK_TAI`. Requests then carry [deadlines](crate::rtcorba::TimeConstraint) by that clock
-    /// too, and those that arrive so count; `None` for the time that is left alone.
-    pub clock_uncertainty: Option<Duration>,
-    /// `-ORBClockCorrection` (microseconds, perhaps negative): what has to be added to this
-    /// machine's `CLOCK_TAI`, as 37 seconds where the kernel does not know the leap seconds.
-    pub clock_correction: i64,
-    /// `-ORBOrderedConnections`: whether the requests of a connection are served one at a time, in
-    /// the order of arrival, as by a server with one thread. Those of different connections are
-    /// served beside each other all the same.
-    pub ordered_connections: bool,
-    /// `-ORBLaneOrder`: the order in which requests that wait in a lane are served, for lanes and
-    /// pools that name none.
-    pub lane_order: LaneOrder,
-    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
-    /// stays without work.
-    pub dynamic_thread_idle_timeout: Duration,
-    /// `-ORBClientConnection`: how a client's threads have connections to servers.
-    pub client_connection: ConnectionStrategy,
-    /// `-ORBMaxClientConnections`: the greatest number of connections to servers, of all threads
-    /// together, 1 to 1048576.
-    pub max_client_connections: u32,
-    /// `-ORBMaxPending`: how many asynchronous calls may be under way, 1 to 65536.
-    pub max_pending: usize,
-    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`:
-    /// the bounds of identifiers, names and members in received values, 1 to 1048576 each.
-    pub bounds: Bounds,
-    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): the time that an unused connection to a
-    /// server stays open. Calling threads check it.
-    pub client_idle_timeout: Option<Duration>,
-    /// `-ORBServerIdleTimeout` (milliseconds, 0 for never): after how long without a request a
-    /// connection of a client is closed, in order; at the latest after twice that.
-    pub server_idle_timeout: Option<Duration>,
-    /// `-ORBPeerTimeout` (milliseconds, 0 for the kernel's times): after how long without a sign of
-    /// life of the other side a connection of TCP ends, of a client or of a server. Octets that
-    /// were sent are acknowledged in that time (`TCP_USER_TIMEOUT`), and so are the probes of an
-    /// idle connection, which begin after half of it (`TCP_KEEPIDLE`, whole seconds).
-    pub peer_timeout: Option<Duration>,
-    /// `-ORBShareConnectionsAcrossPriorities`: whether requests of all priorities share
-    /// connections. **It inverts priorities**, and is there to measure that.
-    pub share_connections_across_priorities: bool,
-    /// `-ORBClientWait`: how a client's thread waits for its reply.
-    pub client_wait: WaitPolicy,
-    /// `-ORBServerWait`: how the threads of lanes wait for requests.
-    pub server_wait: WaitPolicy,
-    /// `-ORBBiDir`: whether servers may call back on connections that this program opens, and
-    /// whether it calls back on those of its clients (bidirectional GIOP).
-    #[cfg(feature = "bidir")]
-    pub bidirectional: BidirectionalConnections,
-    /// `-ORBMonitor`: whether the state of its lanes and threads can be read by a local socket.
-    #[cfg(feature = "monitor")]
-    pub monitor: MonitorSocket,
-    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of
-    /// `tracing`. Where it is given, [`Orb::with_config`](crate::Orb::with_config) installs the
-    /// [log](crate::log).
-    #[cfg(feature = "tracing")]
-    pub log: Option<crate::log_filter::LogFilter>,
-    /// `-ORBFaults PLANS`: injected faults by protocol, for tests of programs; none by default.
-    #[cfg(feature = "faults")]
-    pub faults: Option<chronorb_transport::faults::FaultPlans>,
-    /// The recording of the octets of connections.
-    #[cfg(feature = "trace")]
-    pub trace: TraceSettings,
-    /// The application's filters of requests, in order. Without the strategy [filter
-    /// chain](ThreadpoolStrategy::FilterChain) they make
-    /// [`Orb::with_config`](crate::Orb::with_config) fail.
-    #[cfg(feature = "baselines")]
-    pub request_filters: RequestFilters,
-    /// A probe that each thread calls at the stages of a request; for tests and measurements.
-    pub stage_probe: Option<StageProbe>,
-    /// `-ORBMeasure N`: one request in so many of each operation is measured; none for 0.
-    #[cfg(feature = "schedule")]
-    pub measure: u32,
-    /// `-ORBOverrun`: the treatment of operations that exceed the budgets of the schedule, where
-    /// that does not name another; `None` for no measurement of them.
-    #[cfg(feature = "schedule")]
-    pub overrun: Option<OverrunPolicy>,
-    /// `-ORBSchedule FILE`: the schedule that the ORB starts with, or its lock file.
-    #[cfg(feature = "schedule")]
-    pub schedule: Option<PathBuf>,
-    /// `-ORBScheduleNode NAME`: the node of the schedule that this program is; by default the only
-    /// one, or the one named as the [ORB](Self::orb_id).
-    #[cfg(feature = "schedule")]
-    pub schedule_node: Option<String>,
-    /// The operations of the schedule, by which budgets and deadlines are known. Those of
-    /// [`schedule`](Self::schedule) replace them.
-    #[cfg(feature = "schedule")]
-    pub schedule_table: Option<std::sync::Arc<ScheduleTable>>,
-    /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
-    pub max_main_thread_requests: usize,
-}
-
-impl Default for OrbConfig {
-    fn default() -> Self {
-        Self {
-            orb_id: "chronorb".to_owned(),
-            listen_endpoints: Vec::new(),
-            protocols: Vec::new(),
-            pluggable_protocols: Vec::new(),
-            #[cfg(feature = "miop")]
-            multicast: MulticastOptions::default(),
-            #[cfg(feature = "ssliop")]
-            ssl: chronorb_transport::tls::TlsSettings::default(),
-            #[cfg(feature = "riop")]
-            rio: RioSettings::default(),
-            #[cfg(feature = "access")]
-            server_transport_rules: TransportRules::default(),
-            #[cfg(feature = "access")]
-            client_transport_rules: TransportRules::default(),
-            #[cfg(feature = "access")]
-            profile: SecurityProfile::Open,
-            lane_listen_endpoints: Vec::new(),
-            init_refs: Vec::new(),
-            default_init_ref: None,
-            file_references: true,
-            threads: ThreadCount::DEFAULT,
-            real_time: RealTimeMode::Preferred,
-            lock_memory: false,
-            priority_mapping: MappingKind::Linear,
-            scheduling_policy: SchedulingPolicy::Fifo,
-            priority_ceiling: None,
-            priority_excess: PriorityExcess::Clamp,
-            max_message_size: 16 << 20,
-            fragment_size: 0,
-            max_connections: 1024,
-            max_connections_per_peer: 0,
-            max_buffered_octets: 64 << 20,
-            arena_size: 1 << 20,
-            request_timeout: Duration::from_secs(60),
-            connect_timeout: Duration::from_secs(10),
-            input_timeout: Duration::from_secs(30),
-            min_reply_rate: 1024,
-            hold_timeout: Duration::from_secs(30),
-            max_held_requests: 1024,
-            giop_lite: false,
-            max_giop_version: Version::V1_2,
-            native_char_code_set: CharCodeSet::Utf8,
-            char_code_set_conversion: true,
-            object_key_secret: None,
-            poa_demultiplexing: Demultiplexing::Active,
-            servant_demultiplexing: Demultiplexing::Active,
-            collocation: Collocation::ThroughPoa,
-            threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
-            clock_skew: Some(Duration::from_millis(100)),
-            clock_uncertainty: None,
-            clock_correction: 0,
-            ordered_connections: false,
-            lane_order: LaneOrder::Fifo,
-            dynamic_thread_idle_timeout: Duration::from_secs(60),
-            client_connection: ConnectionStrategy::Exclusive,
-            max_client_connections: 1024,
-            max_pending: 256,
-            bounds: Bounds::DEFAULT,
-            client_idle_timeout: None,
-            server_idle_timeout: None,
-            peer_timeout: None,
-            share_connections_across_priorities: false,
-            client_wait: WaitPolicy::Block,
-            server_wait: WaitPolicy::Block,
-            #[cfg(feature = "bidir")]
-            bidirectional: BidirectionalConnections::Off,
-            #[cfg(feature = "monitor")]
-            monitor: MonitorSocket::Off,
-            #[cfg(feature = "tracing")]
-            log: None,
-            #[cfg(feature = "faults")]
-            faults: None,
-            #[cfg(feature = "trace")]
-            trace: TraceSettings::default(),
-            #[cfg(feature = "baselines")]
-            request_filters: RequestFilters::default(),
-            stage_probe: None,
-            #[cfg(feature = "schedule")]
-            measure: 0,
-            #[cfg(feature = "schedule")]
-            overrun: None,
-            #[cfg(feature = "schedule")]
-            schedule: None,
-            #[cfg(feature = "schedule")]
-            schedule_node: None,
-            #[cfg(feature = "schedule")]
-            schedule_table: None,
-            #[cfg(all(feature = "riop", feature = "schedule"))]
-            scheduled_plan: None,
-            max_main_thread_requests: 256,
-        }
-    }
-}
 
 /// The way in which objects of an ORB are called from within it.
 ///
@@ -408,7 +70,6 @@ pub enum Collocation {
 /// Except with [`Off`](Self::Off) the threads of a pool never all dispatch at a time: each lane has
 /// one thread more, which reads, and requests wait in its buffer. Strategies without such a thread
 /// are refused.
-#[cfg(feature = "bidir")]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum BidirectionalConnections {
     /// None.
@@ -423,25 +84,6 @@ pub enum BidirectionalConnections {
     Accept,
     /// Both.
     Both,
-}
-
-#[cfg(feature = "bidir")]
-impl OrbConfig {
-    /// Whether connections may be bidirectional.
-    pub(crate) fn is_bidirectional(&self) -> bool {
-        self.bidirectional != BidirectionalConnections::Off
-    }
-}
-
-#[cfg(feature = "bidir")]
-impl BidirectionalConnections {
-    pub(crate) fn offers(self) -> bool {
-        matches!(self, Self::Offer | Self::Both)
-    }
-
-    pub(crate) fn accepts(self) -> bool {
-        matches!(self, Self::Accept | Self::Both)
-    }
 }
 
 /// The treatment of a request whose client propagates a priority above the ceiling.
@@ -516,7 +158,6 @@ pub enum ThreadpoolStrategy {
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
-#[cfg(feature = "monitor")]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum MonitorSocket {
     /// There is none, and no thread for it.
@@ -529,6 +170,50 @@ pub enum MonitorSocket {
     At(PathBuf),
 }
 
+/// The trace files of connections.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TraceSettings {
+    /// `-ORBTraceFile PATH`: a file in the format pcapng, of all protocols of the ORB; none by
+    /// default. The effects of `-ORBFaults` are recorded as they occur.
+    pub file: Option<PathBuf>,
+    /// `-ORBTraceSize OCTETS`: the size at which the next file begins, 65536 to 1099511627776; the
+    /// last two are kept.
+    pub size: u64,
+}
+
+impl Default for TraceSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            size: 64 << 20,
+        }
+    }
+}
+
+/// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP
+/// (`riop`).
+#[cfg(feature = "riop")]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RioSettings {
+    /// `-ORBRioInterface NAME`: calls go by this interface, to servers that are reached by it; none
+    /// by default, so that `riop` is for endpoints only.
+    pub interface: Option<String>,
+    /// `-ORBRioDriver`: the driver of the interface, also for endpoints that name none.
+    pub driver: chronorb_rio::DriverChoice,
+    /// `-ORBRioPlan FILE`: the reservations of the interface's classes, in TOML.
+    pub plan: Option<PathBuf>,
+}
+
+/// The plan that a schedule makes for the interface of the program's node.
+#[cfg(all(feature = "riop", feature = "schedule"))]
+#[derive(Clone, Debug)]
+pub(crate) struct ScheduledPlan {
+    /// The lock file of the schedule.
+    pub(crate) lock: PathBuf,
+    /// The text of the plan.
+    pub(crate) text: String,
+}
+
 /// A code set for `char` and `string` on the wire.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CharCodeSet {
@@ -539,12 +224,48 @@ pub enum CharCodeSet {
     Latin1,
 }
 
+/// A set of requirements on the settings of an ORB (`-ORBProfile`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SecurityProfile {
+    /// No requirements: the settings are independent.
+    #[default]
+    Open,
+    /// Only peers that have proved their identity connect, and only to proved servers.
+    ///
+    /// * Protocols are SSLIOP with mutual verification, UIOP and SHMIOP, for servers and clients.
+    /// * A server permits only peers that a rule names (`-ORBServerTransportRule`), and rules that
+    ///   permit Unix-domain peers name their user.
+    /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
+    ///   same user by Unix-domain sockets and shared memory.
+    ///
+    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names
+    ///   one.
+    /// * Object keys are authenticated, unless a policy of the POA decides otherwise; those of
+    ///   persistent POAs if there is a secret (`-ORBObjectKeySecret`).
+    ///
+    /// An ORB whose other settings contradict this cannot be made.
+    Secure,
+}
+
+/// Reads `open` or `secure`.
+impl FromStr for SecurityProfile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "open" => Ok(Self::Open),
+            "secure" => Ok(Self::Secure),
+            other => Err(format!("{other:?} is not open or secure")),
+        }
+    }
+}
+
 /// A configuration that cannot be used.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The setting does not exist.
-    #[error("{origin}: there is no setting {name}; {}", similar::question(.similar))]
+    #[error("{origin}: there is no setting {name}; {}", file::question(.similar))]
     Unknown {
         /// The source of the value.
         origin: String,
@@ -610,18 +331,12 @@ impl ConfigError {
 impl OrbConfig {
     /// Whether access rules decide to which addresses this process connects.
     pub(crate) fn judges_addresses(&self) -> bool {
-        #[cfg(feature = "access")]
-        return !self.client_transport_rules.is_empty();
-        #[cfg(not(feature = "access"))]
-        false
+        built!(("access"), !self.client_transport_rules.is_empty(), false)
     }
 
     /// Whether the secure profile is in force.
     pub(crate) fn is_secure(&self) -> bool {
-        #[cfg(feature = "access")]
-        return self.profile == SecurityProfile::Secure;
-        #[cfg(not(feature = "access"))]
-        false
+        self.profile == SecurityProfile::Secure
     }
 
     /// Returns the clock of absolute deadlines; `None` if its error is not stated.
@@ -712,19 +427,30 @@ impl OrbConfig {
         })
     }
 
-    /// Checks that the settings agree.
+    /// Checks that the settings agree with the features of the program and with each other, and
+    /// returns them with what the profile leaves open.
     ///
     /// # Errors
     /// [`ConfigError::BadValue`] names the one that does not.
-    #[cfg(feature = "baselines")]
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
-        if has_chain || self.request_filters.is_empty() {
-            return Ok(());
+    pub(crate) fn checked(self) -> Result<Self, ConfigError> {
+        if let Some((name, feature)) = self.left_out() {
+            return Err(ConfigError::bad_value("program", name, lacks(feature)));
         }
-        let problem = "they would never be called: they need -ORBThreadpoolStrategy filter-chain";
-        let name = "request_filters";
-        Err(ConfigError::bad_value("program", name, problem.to_owned()))
+        built!(
+            ("baselines"),
+            self.request_filters.check(self.threadpool_strategy)?,
+            ()
+        );
+        built!(("access"), secure::completed(self), Ok(self))
+    }
+
+    /// Checks that the protocols which access rules name exist.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`] names the first rule that names another.
+    pub(crate) fn check_protocols(&self, protocols: &Registry) -> Result<(), ConfigError> {
+        let _ = protocols;
+        built!(("access"), secure::check(self, protocols), Ok(()))
     }
 
     /// Returns the limits of the connections of a lane, in all and for one peer.
@@ -743,20 +469,9 @@ impl OrbConfig {
     /// sources; initial references do so name by name. The settings of an architecture are applied
     /// before its others.
     fn apply(&mut self, origin: &str, source: &[GivenSetting]) -> Result<(), ConfigError> {
-        let gives = |key| source.iter().any(|given| given.setting.key == key);
-        if gives("listen_endpoints") {
-            self.listen_endpoints.clear();
-        }
-        if gives("lane_listen_endpoints") {
-            self.lane_listen_endpoints.clear();
-        }
-        #[cfg(feature = "access")]
-        for (key, rules) in [
-            ("server_transport_rules", &mut self.server_transport_rules),
-            ("client_transport_rules", &mut self.client_transport_rules),
-        ] {
-            if gives(key) {
-                rules.clear();
+        for given in source {
+            if let Apply::List(clear, _) = given.setting.apply {
+                clear(self);
             }
         }
         let (presets, others): (Vec<_>, Vec<_>) = source
@@ -809,7 +524,7 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
                 let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
                 let options = SETTINGS.iter().flat_map(|s| s.options);
                 let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
-                similar::unknown("command line", prefix, name, &mut names, |name| {
+                file::unknown("command line", prefix, name, &mut names, |name| {
                     format!("{OPTION_PREFIX}{name}")
                 })
             })?;
@@ -845,7 +560,7 @@ fn environment(
         let setting = SETTINGS.iter().find(|s| s.key.eq_ignore_ascii_case(key));
         let setting = setting.ok_or_else(|| {
             let mut keys = SETTINGS.iter().map(|s| s.key);
-            similar::unknown("environment", ENVIRONMENT_PREFIX, key, &mut keys, |key| {
+            file::unknown("environment", ENVIRONMENT_PREFIX, key, &mut keys, |key| {
                 format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
             })
         })?;

@@ -77,7 +77,7 @@ mod upcall;
 pub mod values;
 
 #[cfg(feature = "access")]
-pub use access::{RuleError, SecurityProfile, TransportRule, TransportRules};
+pub use access::{RuleError, TransportRule, TransportRules};
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::impl_value;
 pub use chronorb_cdr::{
@@ -95,17 +95,12 @@ pub use chronorb_transport as transport;
 pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
 pub use client::PendingReply;
-#[cfg(feature = "bidir")]
-pub use config::BidirectionalConnections;
-#[cfg(feature = "monitor")]
-pub use config::MonitorSocket;
 #[cfg(feature = "riop")]
 pub use config::RioSettings;
-#[cfg(feature = "trace")]
-pub use config::TraceSettings;
 pub use config::{
-    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, NotThreadCount,
-    OrbConfig, PriorityExcess, RealTimeMode, ThreadCount, ThreadpoolStrategy,
+    Architecture, BidirectionalConnections, CharCodeSet, Collocation, ConfigError,
+    ConnectionStrategy, MonitorSocket, NotThreadCount, OrbConfig, PriorityExcess, RealTimeMode,
+    SecurityProfile, ThreadCount, ThreadpoolStrategy, TraceSettings,
 };
 #[cfg(feature = "baselines")]
 pub use config::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};

@@ -134,23 +134,18 @@ pub use chronorb_orb::{
 
 /// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.
 pub mod config {
-    #[cfg(feature = "bidir")]
-    pub use chronorb_orb::BidirectionalConnections;
-    #[cfg(feature = "monitor")]
-    pub use chronorb_orb::MonitorSocket;
-    #[cfg(feature = "trace")]
-    pub use chronorb_orb::TraceSettings;
     pub use chronorb_orb::{
-        Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Demultiplexing,
-        NotThreadCount, OrbConfig, PriorityExcess, RealTimeMode, ThreadCount, ThreadpoolStrategy,
-        WaitPolicy,
+        Architecture, BidirectionalConnections, CharCodeSet, Collocation, ConfigError,
+        ConnectionStrategy, Demultiplexing, MonitorSocket, NotThreadCount, OrbConfig,
+        PriorityExcess, RealTimeMode, SecurityProfile, ThreadCount, ThreadpoolStrategy,
+        TraceSettings, WaitPolicy,
     };
     #[cfg(feature = "baselines")]
     pub use chronorb_orb::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
     #[cfg(feature = "riop")]
     pub use chronorb_orb::{RioDriver, RioSettings};
     #[cfg(feature = "access")]
-    pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
+    pub use chronorb_orb::{RuleError, TransportRule, TransportRules};
 }
 
 /// Types of IDL that Rust has no type of its own for, and the memory that decoded values borrow.

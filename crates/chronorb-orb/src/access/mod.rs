@@ -13,7 +13,6 @@ use std::net::IpAddr;
 use chronorb_rt::Deadline;
 use chronorb_transport::{Address, Connection, RemoteAddress, host_addresses, interface_addresses};
 
-pub use crate::config::SecurityProfile;
 pub use parse::RuleError;
 
 /// An ordered list of access rules. The first rule that matches a peer decides. A peer that no rule

@@ -1,81 +1,86 @@
 //! Architectures: settings that belong together.
 
-#[cfg(not(feature = "baselines"))]
-use super::settings::{BASELINES, lacks};
+use super::table::{BASELINES, lacks};
 use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 
-/// An architecture of an ORB: how its clients have connections and how its servers share the work,
-/// in one word.
-///
-/// Real-time architectures keep requests of different priorities apart all the way. The others are
-/// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
-/// without priorities. `WorkerPool` and `FilterChain` serve comparisons only, and need the feature
-/// `baselines`, as `ConnectionStrategy::Active` does.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Architecture {
+/// Makes the enumeration of architectures. Each has the value of `-ORBArchitecture`, in brackets
+/// the feature that it needs, the strategy of thread pools, and that of client connections.
+macro_rules! architectures {
+    (
+        $(#[$about:meta])*
+        pub enum $name:ident;
+        $(
+            $(#[$doc:meta])*
+            $variant:ident: $value:literal $([$feature:tt])?, $threads:ident, $connections:ident;
+        )+
+    ) => {
+        $(#[$about])*
+        pub enum $name {$(
+            $(#[$doc])*
+            $(#[cfg(feature = $feature)])?
+            $variant,
+        )+}
+
+        impl $name {
+            /// All architectures of this build.
+            pub const ALL: &'static [Self] = &[$(
+                $(#[cfg(feature = $feature)])?
+                Self::$variant,
+            )+];
+
+            const fn settings(self) -> (&'static str, ThreadpoolStrategy, ConnectionStrategy) {
+                use ConnectionStrategy as Connections;
+                use ThreadpoolStrategy as Threads;
+                match self {$(
+                    $(#[cfg(feature = $feature)])?
+                    Self::$variant => ($value, Threads::$threads, Connections::$connections),
+                )+}
+            }
+        }
+
+        /// All names; `None` for an architecture of a feature that this program is built without.
+        pub(super) const NAMES: &[(&str, Option<$name>)] = &[$(
+            ($value, built!(($($feature)?), Some($name::$variant), None)),
+        )+];
+    };
+}
+
+architectures! {
+    /// An architecture of an ORB: how its clients have connections and how its servers share the
+    /// work, in one word.
+    ///
+    /// Real-time architectures keep requests of different priorities apart all the way. The others
+    /// are those of the ORBs that the TAO papers measured beside it, for comparisons and for
+    /// applications without priorities. `WorkerPool` and `FilterChain` serve comparisons only, and
+    /// need the feature `baselines`, as `ConnectionStrategy::Active` does.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    #[non_exhaustive]
+    pub enum Architecture;
+
     /// Leader/Followers, and a connection for each thread and priority: TAO.
     #[default]
-    RealTime,
+    RealTime: "real-time", LeaderFollowers, Exclusive;
     /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the
     /// thread pool paper.
-    HalfSync,
+    HalfSync: "half-sync", HalfSyncHalfAsync, Exclusive;
     /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose
     /// own thread all is sent and received: CORBAplus.
-    #[cfg(feature = "baselines")]
-    WorkerPool,
+    WorkerPool: "worker-pool" ["baselines"], WorkerPool, Active;
     /// Leader/Followers, and one connection to each server, from which the threads that wait read
     /// in turn: miniCOOL.
-    LeaderFollowersMuxed,
+    LeaderFollowersMuxed: "leader-followers-muxed", LeaderFollowers, Leader;
     /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server:
     /// MT-Orbix.
-    #[cfg(feature = "baselines")]
-    FilterChain,
+    FilterChain: "filter-chain" ["baselines"], FilterChain, Leader;
     /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority:
     /// TAO with a single-threaded server.
-    Reactive,
+    Reactive: "reactive", Reactive, Exclusive;
     /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection
     /// for each thread and priority: TAO's other one.
-    ThreadPerConnection,
+    ThreadPerConnection: "thread-per-connection", ThreadPerConnection, Exclusive;
 }
 
 impl Architecture {
-    /// All architectures of this build.
-    pub const ALL: &'static [Self] = &[
-        Self::RealTime,
-        Self::HalfSync,
-        #[cfg(feature = "baselines")]
-        Self::WorkerPool,
-        Self::LeaderFollowersMuxed,
-        #[cfg(feature = "baselines")]
-        Self::FilterChain,
-        Self::Reactive,
-        Self::ThreadPerConnection,
-    ];
-
-    /// The name, the strategy of thread pools, and that of client connections.
-    const fn settings(self) -> (&'static str, ThreadpoolStrategy, ConnectionStrategy) {
-        use ConnectionStrategy::{Exclusive, Leader};
-        use ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
-        match self {
-            Self::RealTime => ("real-time", LeaderFollowers, Exclusive),
-            Self::HalfSync => ("half-sync", HalfSyncHalfAsync, Exclusive),
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => {
-                let strategy = ThreadpoolStrategy::WorkerPool;
-                ("worker-pool", strategy, ConnectionStrategy::Active)
-            }
-            Self::LeaderFollowersMuxed => ("leader-followers-muxed", LeaderFollowers, Leader),
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => ("filter-chain", ThreadpoolStrategy::FilterChain, Leader),
-            Self::Reactive => ("reactive", ThreadpoolStrategy::Reactive, Exclusive),
-            Self::ThreadPerConnection => {
-                let strategy = ThreadpoolStrategy::ThreadPerConnection;
-                ("thread-per-connection", strategy, Exclusive)
-            }
-        }
-    }
-
     /// The value of `-ORBArchitecture`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -121,19 +126,14 @@ impl OrbConfig {
 
 /// Applies a value of `-ORBArchitecture`.
 pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
-    #[cfg(not(feature = "baselines"))]
-    if LEFT_OUT.contains(&text) {
-        return Err(lacks(BASELINES));
+    match NAMES.iter().find(|(name, _)| *name == text) {
+        Some((_, Some(architecture))) => config.set_architecture(*architecture),
+        Some(_) => return Err(lacks(BASELINES)),
+        None => {
+            let known = Architecture::ALL.iter().map(|known| known.name());
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(format!("{text:?} is none of {known}"));
+        }
     }
-    let architecture = Architecture::from_name(text).ok_or_else(|| {
-        let known = Architecture::ALL.iter().map(|known| known.name());
-        let known = known.collect::<Vec<_>>().join(", ");
-        format!("{text:?} is none of {known}")
-    })?;
-    config.set_architecture(architecture);
     Ok(())
 }
-
-/// The architectures of the feature `baselines`.
-#[cfg(not(feature = "baselines"))]
-pub(super) const LEFT_OUT: [&str; 2] = ["worker-pool", "filter-chain"];

@@ -1,4 +1,6 @@
-//! Configuration files, which are TOML.
+//! Configuration files, which are TOML, and answers to names of settings that do not exist.
+
+mod similar;
 
 use std::path::Path;
 
@@ -6,7 +8,9 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::settings::{CONFIG_FILE, SETTINGS};
-use super::{ConfigError, GivenSetting, similar};
+use super::{ConfigError, GivenSetting};
+
+pub(super) use similar::{question, unknown};
 
 /// Reads the settings of a file.
 pub(super) fn read(path: &Path) -> Result<Vec<GivenSetting>, ConfigError> {
@@ -24,7 +28,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<GivenSetting>, ConfigError> {
         let setting = setting.ok_or_else(|| {
             let origin = path.display().to_string();
             let settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
-            similar::unknown(
+            unknown(
                 &origin,
                 "",
                 key,

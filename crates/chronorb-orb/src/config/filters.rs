@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chronorb_giop::SystemException;
 
+use super::{ConfigError, ThreadpoolStrategy};
 use crate::rtcorba::Priority;
 
 /// An application's decision about requests before they are served.
@@ -88,6 +89,16 @@ impl RequestFilters {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Checks that requests pass through the filters, if there are any.
+    pub(super) fn check(&self, strategy: ThreadpoolStrategy) -> Result<(), ConfigError> {
+        if self.is_empty() || strategy == ThreadpoolStrategy::FilterChain {
+            return Ok(());
+        }
+        let problem = "they would never be called: they need -ORBThreadpoolStrategy filter-chain";
+        let name = "request_filters";
+        Err(ConfigError::bad_value("program", name, problem.to_owned()))
     }
 
     /// Returns the decision of the first filter that does not pass the request on.

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use super::OrbConfig;
-use super::settings::{Apply, SETTINGS, Setting};
+use super::settings::SETTINGS;
+use super::table::{Apply, Setting};
 
 pub(super) const OPTION: &str = "-ORBHelp";
 
@@ -54,7 +55,7 @@ fn describe(setting: &Setting, config: &mut OrbConfig, text: &mut String) {
             }
             Ok(())
         }
-        Apply::Text(_) => {
+        Apply::Text(_) | Apply::List(..) => {
             let (form, rest) = meaning.split_once(": ").unwrap_or(("VALUE", meaning));
             meaning = rest;
             write!(text, "{form}")

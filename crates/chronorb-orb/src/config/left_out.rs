@@ -18,18 +18,13 @@ fn in_the_environment(setting: &Setting, value: &str) -> Result<(), ConfigError>
     OrbConfig::default().apply("environment", &given)
 }
 
-#[cfg(feature = "config-file")]
 fn in_a_file(setting: &Setting, value: &str) -> Result<(), ConfigError> {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), format!("{} = {value:?}\n", setting.key)).expect("written");
     OrbConfig::default().apply("file", &file::read(file.path())?)
 }
 
-fn assert_refused(
-    outcome: Result<(), ConfigError>,
-    missing: &settings::MissingFeature,
-    what: &str,
-) {
+fn assert_refused(outcome: Result<(), ConfigError>, missing: &table::MissingFeature, what: &str) {
     let told = outcome.expect_err(what).to_string();
     let reason = format!("built without the feature {} of the crate", missing.feature);
     assert!(told.contains(&reason), "{what}: {told}");
@@ -47,8 +42,9 @@ fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
         }
         if setting.key != CONFIG_FILE {
             assert_refused(in_the_environment(setting, "65536"), missing, setting.key);
-            #[cfg(feature = "config-file")]
-            assert_refused(in_a_file(setting, "65536"), missing, setting.key);
+            if cfg!(feature = "config-file") {
+                assert_refused(in_a_file(setting, "65536"), missing, setting.key);
+            }
         }
     }
 }
@@ -72,6 +68,34 @@ fn values_that_ask_for_nothing_are_taken_without_the_feature() {
     }
 }
 
+/// Fields whose types need no feature exist without it, and only their defaults are taken.
+#[test]
+fn fields_of_features_that_are_left_out_are_refused_by_the_features_name() {
+    type Change = fn(&mut OrbConfig);
+    let changes: [(&str, Change); 5] = [
+        ("profile", |config| config.profile = SecurityProfile::Secure),
+        ("object_key_secret", |config| {
+            config.object_key_secret = Some(crate::key_codes::ObjectKeySecret::new([7; 16]));
+        }),
+        ("bidirectional", |config| {
+            config.bidirectional = BidirectionalConnections::Offer;
+        }),
+        ("monitor", |config| config.monitor = MonitorSocket::On),
+        ("trace_size", |config| config.trace.size = 65536),
+    ];
+    let checked = |config: OrbConfig| config.checked().map(drop);
+    assert_eq!(checked(OrbConfig::default()), Ok(()));
+    for (key, change) in changes {
+        let setting = SETTINGS.iter().find(|setting| setting.key == key);
+        let mut config = OrbConfig::default();
+        change(&mut config);
+        match setting.expect(key).missing {
+            Some(missing) => assert_refused(checked(config), missing, key),
+            None => assert_eq!(checked(config), Ok(()), "{key}"),
+        }
+    }
+}
+
 /// The table has the feature of each setting: a program without features would have no such
 /// settings.
 #[test]
@@ -80,16 +104,12 @@ fn each_feature_with_settings_is_in_the_table() {
         let mut all = SETTINGS.iter().filter_map(|setting| setting.missing);
         all.any(|missing| missing.feature == feature)
     };
-    for (feature, is_on) in [
-        ("config-file", cfg!(feature = "config-file")),
-        ("monitor", cfg!(feature = "monitor")),
-        ("miop", cfg!(feature = "miop")),
-        ("bidir", cfg!(feature = "bidir")),
-        ("ssliop", cfg!(feature = "ssliop")),
-        ("riop", cfg!(feature = "riop")),
-        ("faults", cfg!(feature = "faults")),
-        ("schedule", cfg!(feature = "schedule")),
-        ("trace", cfg!(feature = "trace")),
+    macro_rules! features {
+        ($($name:literal)+) => { [$(($name, cfg!(feature = $name))),+] };
+    }
+    for (feature, is_on) in features![
+        "config-file" "miop" "ssliop" "access" "riop" "bidir" "monitor" "tracing"
+        "faults" "trace" "schedule"
     ] {
         assert_eq!(missing(feature), !is_on, "{feature}");
     }
@@ -105,7 +125,7 @@ fn protocols_that_are_left_out_are_refused_by_the_features_name() {
         ] {
             let mut line = vec![option.to_owned(), value.to_owned()];
             let config = OrbConfig::read(&mut line).expect("a correct command line");
-            let told = crate::protocol::Registry::new(&config).expect_err(feature);
+            let told = Registry::new(&config).expect_err(feature);
             let told = ConfigError::of_protocols(told).to_string();
             let reason = format!("built without the feature {feature} of the crate");
             assert!(told.contains(&reason), "{option} {value}: {told}");
@@ -118,12 +138,13 @@ fn protocols_that_are_left_out_are_refused_by_the_features_name() {
 fn values_that_are_left_out_are_refused_by_the_features_name() {
     let mut values = Vec::new();
     for setting in SETTINGS {
-        if let settings::Apply::Choice(choices) = setting.apply {
+        if let Apply::Choice(choices) = setting.apply {
             let left_out = choices.iter().filter(|(_, choose)| choose.is_none());
             values.extend(left_out.map(|(name, _)| (setting, *name)));
         }
         if setting.key == ARCHITECTURE {
-            values.extend(architecture::LEFT_OUT.map(|name| (setting, name)));
+            let left_out = architecture::NAMES.iter().filter(|(_, it)| it.is_none());
+            values.extend(left_out.map(|(name, _)| (setting, *name)));
         }
     }
     let keys: Vec<_> = values
@@ -139,8 +160,8 @@ fn values_that_are_left_out_are_refused_by_the_features_name() {
     ];
     assert_eq!(keys, expected);
     for (setting, name) in values {
-        let missing = settings::MissingFeature {
-            feature: settings::BASELINES,
+        let missing = table::MissingFeature {
+            feature: table::BASELINES,
             without: &[],
         };
         let outcome = on_the_command_line(setting, setting.option(), name);

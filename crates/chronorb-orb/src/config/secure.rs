@@ -1,55 +1,17 @@
 //! The secure profile: the settings with which only proved peers reach an ORB.
 
-use std::str::FromStr;
-
 use chronorb_transport::Endpoint;
 
-use super::{ConfigError, OrbConfig};
+use super::{ConfigError, OrbConfig, SecurityProfile};
 use crate::access::{TransportRule, TransportRules};
 use crate::protocol::Registry;
 use crate::rtcorba::Priority;
-
-/// A set of requirements on the settings of an ORB (`-ORBProfile`).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum SecurityProfile {
-    /// No requirements: the settings are independent.
-    #[default]
-    Open,
-    /// Only peers that have proved their identity connect, and only to proved servers.
-    ///
-    /// * Protocols are SSLIOP with mutual verification, UIOP and SHMIOP, for servers and clients.
-    /// * A server permits only peers that a rule names (`-ORBServerTransportRule`), and rules that
-    ///   permit Unix-domain peers name their user.
-    /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
-    ///   same user by Unix-domain sockets and shared memory.
-    ///
-    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names
-    ///   one.
-    /// * Object keys are authenticated, unless a policy of the POA decides otherwise; those of
-    ///   persistent POAs if there is a secret (`-ORBObjectKeySecret`).
-    ///
-    /// An ORB whose other settings contradict this cannot be made.
-    Secure,
-}
-
-/// Reads `open` or `secure`.
-impl FromStr for SecurityProfile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "open" => Ok(Self::Open),
-            "secure" => Ok(Self::Secure),
-            other => Err(format!("{other:?} is not open or secure")),
-        }
-    }
-}
 
 /// Checks a configuration according to its profile, and returns it with what it leaves open.
 ///
 /// # Errors
 /// The first setting that contradicts the profile.
-pub(crate) fn completed(mut config: OrbConfig) -> Result<OrbConfig, ConfigError> {
+pub(super) fn completed(mut config: OrbConfig) -> Result<OrbConfig, ConfigError> {
     if config.profile == SecurityProfile::Open {
         return Ok(config);
     }
@@ -69,10 +31,13 @@ pub(crate) fn completed(mut config: OrbConfig) -> Result<OrbConfig, ConfigError>
     if config.protocols.is_empty() {
         config.protocols = available(&config);
     }
-    #[cfg(feature = "ssliop")]
-    if config.protocols.iter().any(|scheme| scheme == "ssliop")
-        && config.ssl.verify != chronorb_transport::tls::Verify::Mutual
-    {
+    let has_ssliop = config.protocols.iter().any(|scheme| scheme == "ssliop");
+    let is_mutual = built!(
+        ("ssliop"),
+        config.ssl.verify == chronorb_transport::tls::Verify::Mutual,
+        true
+    );
+    if has_ssliop && !is_mutual {
         return Err(refused("-ORBSSLVerify", "it has to be mutual".to_owned()));
     }
     for (setting, rules) in [
@@ -107,7 +72,7 @@ pub(crate) fn completed(mut config: OrbConfig) -> Result<OrbConfig, ConfigError>
 ///
 /// # Errors
 /// The first rule that names one that does not.
-pub(crate) fn check(config: &OrbConfig, registry: &Registry) -> Result<(), ConfigError> {
+pub(super) fn check(config: &OrbConfig, registry: &Registry) -> Result<(), ConfigError> {
     for (setting, rules) in [
         (SERVER_RULES, &config.server_transport_rules),
         (CLIENT_RULES, &config.client_transport_rules),
@@ -139,13 +104,14 @@ fn permits_any_user(rule: &TransportRule) -> bool {
 
 /// The protocols that prove peers and that this program has.
 fn available(config: &OrbConfig) -> Vec<String> {
-    #[cfg(feature = "ssliop")]
-    let has_tls = config.ssl != chronorb_transport::tls::TlsSettings::default();
-    #[cfg(not(feature = "ssliop"))]
-    let has_tls = {
-        let _ = config;
-        false
-    };
+    let has_tls = built!(
+        ("ssliop"),
+        config.ssl != chronorb_transport::tls::TlsSettings::default(),
+        {
+            let _ = config;
+            false
+        }
+    );
     let has = [cfg!(feature = "uiop"), cfg!(feature = "shmiop"), has_tls];
     let proved = PROVED.into_iter().zip(has).filter(|(_, has)| *has);
     proved.map(|(scheme, _)| scheme.to_owned()).collect()

@@ -1,5 +1,7 @@
 //! Accepted and refused command lines.
 
+use std::time::Duration;
+
 use super::*;
 
 fn args(text: &str) -> Vec<String> {
@@ -49,48 +51,6 @@ fn lanes_take_two_arguments_or_one() {
         })
         .collect();
     assert_eq!(ports, [((1, 0), 4000), ((1, 1), 4001)]);
-}
-
-#[cfg(feature = "config-file")]
-#[test]
-fn the_command_line_wins_over_the_file() {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(
-        file.path(),
-        "threads = 7\nrequest_timeout = 250\nlisten_endpoints = [\"iiop://a:1\", \"iiop://b:2\"]\n\
-         [init_refs]\nRadar = \"corbaloc::h/Radar\"\n",
-    )
-    .expect("it can be written");
-    let mut line = args("-ORBThreads|2|-ORBConfigFile");
-    line.push(file.path().display().to_string());
-    let config = OrbConfig::read(&mut line).expect("a correct configuration");
-    assert_eq!(config.threads, ThreadCount::from(2));
-    assert_eq!(config.request_timeout, Duration::from_millis(250));
-    assert_eq!(config.listen_endpoints.len(), 2);
-    assert_eq!(config.init_refs[0].0, "Radar");
-}
-
-#[cfg(feature = "config-file")]
-#[test]
-fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), "listen_endpoints = \"iiop://a:1\"\n").expect("it can be written");
-    let path = file.path().display();
-    let mut line = args(&format!(
-        "-ORBConfigFile|{path}|-ORBEndpoint|iiop://b:2|-ORBEndpoint|iiop://c:3"
-    ));
-    let config = OrbConfig::read(&mut line).expect("a correct configuration");
-    let hosts: Vec<_> = config
-        .listen_endpoints
-        .iter()
-        .map(|e| {
-            e.address
-                .as_host()
-                .map(|(host, _)| host)
-                .unwrap_or_default()
-        })
-        .collect();
-    assert_eq!(hosts, ["b", "c"]);
 }
 
 #[test]
@@ -174,25 +134,6 @@ fn what_is_said_beside_an_architecture_wins_whatever_comes_first() {
     }
 }
 
-#[cfg(feature = "config-file")]
-#[test]
-fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    let text =
-        "client_connection = \"leader\"\narchitecture = \"leader-followers-muxed\"\nthreads = 7\n";
-    std::fs::write(file.path(), text).expect("it can be written");
-    let path = file.path().display();
-    let read = |beside: &str| {
-        let mut line = args(&format!("-ORBConfigFile|{path}{beside}"));
-        OrbConfig::read(&mut line).expect("a correct configuration")
-    };
-    let (_, connections, shared) = choices(&read(""));
-    assert_eq!((connections, shared), (ConnectionStrategy::Leader, true));
-    let config = read("|-ORBArchitecture|real-time");
-    assert_eq!(choices(&config), choices(&OrbConfig::default()));
-    assert_eq!(config.threads, ThreadCount::from(7));
-}
-
 #[test]
 fn what_is_not_utf_8_is_left_alone_or_refused() {
     use std::os::unix::ffi::OsStringExt;
@@ -241,7 +182,7 @@ fn the_list_of_options_has_all_of_them_with_their_defaults() {
             let config = OrbConfig::read(&mut line).expect(option);
             assert_eq!(format!("{config:?}"), default, "{option} {value}");
         }
-        let is_choice = matches!(setting.apply, settings::Apply::Choice(_));
+        let is_choice = matches!(setting.apply, Apply::Choice(_));
         assert!(!is_choice || listed.is_some(), "{option} lists no default");
     }
 }
@@ -255,4 +196,70 @@ fn help_is_an_outcome_of_its_own_and_leaves_the_command_line() {
     let mut line = args("-ORBId|-ORBHelp");
     let config = OrbConfig::read(&mut line).expect("a correct command line");
     assert_eq!(config.orb_id, "-ORBHelp");
+}
+
+/// Settings of files.
+#[cfg(feature = "config-file")]
+mod in_files {
+    use super::*;
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(
+            file.path(),
+            "threads = 7\nrequest_timeout = 250\n\
+             listen_endpoints = [\"iiop://a:1\", \"iiop://b:2\"]\n\
+             [init_refs]\nRadar = \"corbaloc::h/Radar\"\n",
+        )
+        .expect("it can be written");
+        let mut line = args("-ORBThreads|2|-ORBConfigFile");
+        line.push(file.path().display().to_string());
+        let config = OrbConfig::read(&mut line).expect("a correct configuration");
+        assert_eq!(config.threads, ThreadCount::from(2));
+        assert_eq!(config.request_timeout, Duration::from_millis(250));
+        assert_eq!(config.listen_endpoints.len(), 2);
+        assert_eq!(config.init_refs[0].0, "Radar");
+    }
+
+    #[test]
+    fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), "listen_endpoints = \"iiop://a:1\"\n")
+            .expect("it can be written");
+        let path = file.path().display();
+        let mut line = args(&format!(
+            "-ORBConfigFile|{path}|-ORBEndpoint|iiop://b:2|-ORBEndpoint|iiop://c:3"
+        ));
+        let config = OrbConfig::read(&mut line).expect("a correct configuration");
+        let hosts: Vec<_> = config
+            .listen_endpoints
+            .iter()
+            .map(|e| {
+                e.address
+                    .as_host()
+                    .map(|(host, _)| host)
+                    .unwrap_or_default()
+            })
+            .collect();
+        assert_eq!(hosts, ["b", "c"]);
+    }
+
+    #[test]
+    fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let text = "client_connection = \"leader\"\n\
+                    architecture = \"leader-followers-muxed\"\nthreads = 7\n";
+        std::fs::write(file.path(), text).expect("it can be written");
+        let path = file.path().display();
+        let read = |beside: &str| {
+            let mut line = args(&format!("-ORBConfigFile|{path}{beside}"));
+            OrbConfig::read(&mut line).expect("a correct configuration")
+        };
+        let (_, connections, shared) = choices(&read(""));
+        assert_eq!((connections, shared), (ConnectionStrategy::Leader, true));
+        let config = read("|-ORBArchitecture|real-time");
+        assert_eq!(choices(&config), choices(&OrbConfig::default()));
+        assert_eq!(config.threads, ThreadCount::from(7));
+    }
 }

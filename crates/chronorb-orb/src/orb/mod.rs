@@ -20,8 +20,6 @@ use thiserror::Error;
 #[cfg(feature = "schedule")]
 use crate::active_schedule::ActiveSchedule;
 use crate::call::Call;
-#[cfg(feature = "access")]
-use crate::config;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, Object, RtCurrent, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
@@ -106,16 +104,12 @@ impl Orb {
     /// Those of [`init`](Self::init).
     pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
         crate::stack::announce();
-        #[cfg(feature = "access")]
-        let config = config::completed(config)?;
-        #[cfg(feature = "baselines")]
-        config.check()?;
+        let config = config.checked()?;
         // Its links have classes of real-time I/O.
         #[cfg(feature = "schedule")]
         let (schedule, config) = LoadedSchedule::of(config)?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
-        #[cfg(feature = "access")]
-        config::check(&config, &protocols)?;
+        config.check_protocols(&protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()

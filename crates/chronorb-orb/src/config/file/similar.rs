@@ -1,10 +1,10 @@
 //! Answers to names of settings that do not exist.
 
-use super::{ConfigError, LIST};
+use crate::config::{ConfigError, LIST};
 
 /// Returns the error for a setting `prefix` + `name` that does not exist. `names` are those that
 /// exist, and `spell` writes them as in the source.
-pub(super) fn unknown(
+pub(in crate::config) fn unknown(
     origin: &str,
     prefix: &str,
     name: &str,
@@ -44,7 +44,7 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
 }
 
 /// Returns a hint for an unknown name: `did you mean -ORBThreads?`, and the place of the list.
-pub(super) fn question(similar: &[String]) -> String {
+pub(in crate::config) fn question(similar: &[String]) -> String {
     match similar {
         [] => LIST.to_owned(),
         names => format!("did you mean {}? ({LIST})", names.join(" or ")),
