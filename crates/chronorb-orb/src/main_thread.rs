@@ -177,15 +177,12 @@ impl MainThread {
 
     /// Drops waiting and later requests; those in progress are completed.
     pub(crate) fn close(&self) {
-        let tasks = self.tasks.lock().take().unwrap_or_default();
+        let mut tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        for duty in tasks
-            .into_sorted_vec()
-            .into_iter()
-            .rev()
-            .filter(|task| task.is_duty)
-        {
-            let _ = catch_unwind(AssertUnwindSafe(duty.work));
+        while let Some(task) = tasks.pop() {
+            if task.is_duty {
+                let _ = catch_unwind(AssertUnwindSafe(task.work));
+            }
         }
     }
 }
