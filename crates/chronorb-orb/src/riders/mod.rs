@@ -23,6 +23,9 @@ mod of_reference;
 mod one_at_a_time;
 mod priority;
 mod scheduling;
+#[cfg(test)]
+#[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod tests;
 
 use chronorb_giop::{ServiceContext, SystemException};
 
