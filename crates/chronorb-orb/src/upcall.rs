@@ -81,7 +81,8 @@ pub(crate) trait Body {
     /// The result of the work.
     type Output;
 
-    /// Does the work for a request to this POA, once. Everything that it borrows lives longer than the call.
+    /// Does the work for a request to this POA, once. Everything that it borrows lives longer than
+    /// the call.
     fn run<'c>(&mut self, servant: &'c dyn Skeleton, poa: &Poa, call: &Call<'c>) -> Self::Output
     where
         Self: 'c;

@@ -1,4 +1,5 @@
-//! The route of a request: its priority, the endpoint of the server, and the band of the connection.
+//! The route of a request: its priority, the server's endpoint, and the connection's priority or
+//! band.
 
 use std::sync::Arc;
 

@@ -41,13 +41,14 @@ impl RtCurrent {
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
     /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
-    /// and the native one is beyond [what the process may
-    /// use](crate::rtcorba::RtOrb::native_priority_range); `NO_PERMISSION` where the system refuses it all
-    /// the same; `INTERNAL` where the application's mapping panics. The thread then has the
-    /// priority that it had.
+    /// and the native one is beyond [what the process may use][range]; `NO_PERMISSION` where the
+    /// system refuses it all the same; `INTERNAL` where the application's mapping panics. The thread
+    /// then has the priority that it had.
     ///
     /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
     /// `TryFrom<i16>`.
+    ///
+    /// [range]: crate::rtcorba::RtOrb::native_priority_range
     pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
         let real_time = &self.core.rt.real_time;
         set_priority_of_thread(real_time, priority, || is_in_upcall(&self.core))
@@ -58,10 +59,12 @@ impl RtCurrent {
     ///
     /// They travel with each request, as the time that is left when it is sent. The servant's
     /// thread has them while it serves the request, so the calls of the servant have what is left
-    /// of the time. Lanes with an [order](crate::rtcorba::LaneOrder) serve the most urgent requests first. Within
-    /// another constraint, the earlier of both deadlines holds. A call does not end at its
-    /// deadline: see [`RelativeRequestTimeout`](crate::rtcorba::ClientPolicy::RelativeRequestTimeout) for
-    /// that.
+    /// of the time. Lanes with an [order] serve the most urgent requests first. Within another
+    /// constraint, the earlier of both deadlines holds. A call does not end at its deadline: see
+    /// [`RelativeRequestTimeout`] for that.
+    ///
+    /// [order]: crate::rtcorba::LaneOrder
+    /// [`RelativeRequestTimeout`]: crate::rtcorba::ClientPolicy::RelativeRequestTimeout
     ///
     /// ```no_run
     /// use std::time::Duration;

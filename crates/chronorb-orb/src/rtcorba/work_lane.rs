@@ -19,7 +19,9 @@ use crate::incident::{Incident, Incidents};
 ///
 /// A pool's lanes serve requests; this one serves what threads of the process
 /// [post](Self::post) to it, and shares no thread, queue or lock with them. Calls that the work
-/// makes have the priority of the lane. Made by [`RtOrb::start_work_lane`](super::RtOrb::start_work_lane).
+/// makes have the priority of the lane. Made by [`RtOrb::start_work_lane`][start].
+///
+/// [start]: super::RtOrb::start_work_lane
 ///
 /// Dropping it ends the threads after their present work. Items that wait are dropped.
 ///

@@ -105,9 +105,8 @@ impl PolicyCurrent {
         self.policies.note_ends(&changed);
         let before = OF_THREADS.try_with(|all| {
             let mut all = all.borrow_mut();
-            let gone = |(orb, _): &(Weak<OrbPolicies>, Overrides)| {
-                orb.strong_count() == 0 || is_of(orb, &self.policies)
-            };
+            let gone =
+                |(orb, _): &PoliciesOfThread| orb.strong_count() == 0 || is_of(orb, &self.policies);
             let before: Vec<_> = all.extract_if(.., |entry| gone(entry)).collect();
             if !changed.is_empty() {
                 all.push((Arc::downgrade(&self.policies), changed));
@@ -120,6 +119,9 @@ impl PolicyCurrent {
     }
 }
 
+/// The policies that a thread has set, for one ORB.
+type PoliciesOfThread = (Weak<OrbPolicies>, Overrides);
+
 /// Has the calling thread renew its bindings before their next use. Neither locks nor allocates.
 pub(crate) fn renew_bindings() {
     CHANGES.set(CHANGES.get().wrapping_add(1));
@@ -127,7 +129,7 @@ pub(crate) fn renew_bindings() {
 
 thread_local! {
     /// The policies that this thread has set, for each ORB.
-    static OF_THREADS: RefCell<Vec<(Weak<OrbPolicies>, Overrides)>> = const { RefCell::new(Vec::new()) };
+    static OF_THREADS: RefCell<Vec<PoliciesOfThread>> = const { RefCell::new(Vec::new()) };
     /// Counts the changes of this thread's policies.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
