@@ -158,10 +158,11 @@ impl<'a> RequestHeader<'a> {
 
     #[inline(never)]
     fn decode_contexts(&mut self, d: &mut Decoder<'a>) -> Result<(), CdrError> {
-        self.contexts = match read_contexts_at_once(d)? {
-            Some(contexts) => contexts,
-            None => d.read_seq()?,
-        };
+        if let Some(contexts) = read_contexts_at_once(d)? {
+            self.contexts = contexts;
+            return Ok(());
+        }
+        self.contexts = d.read_seq()?;
         align_body(d)
     }
 
@@ -250,8 +251,8 @@ impl<'a> RequestHeader<'a> {
     }
 }
 
-/// Reads the contexts of a request, in the byte order of this machine, in a loop of their own.
-/// Takes nothing of a malformed list, nor of one in several fragments.
+/// Reads the contexts of a request, in the byte order of this machine, in a loop of their own, and
+/// the padding before the body. Takes nothing of a malformed list, nor of one in several fragments.
 #[inline(always)]
 fn read_contexts_at_once<'a>(
     d: &mut Decoder<'a>,
@@ -260,6 +261,14 @@ fn read_contexts_at_once<'a>(
         return Ok(None);
     };
     let octets = d.take_ahead(end).ok_or(CdrError::EndOfData)?;
+    if count == 1 {
+        // The usual number, without a loop.
+        let (id, data) = context_at(octets, 4).ok_or(CdrError::EndOfData)?;
+        return d
+            .arena()
+            .fill(1, |_| Ok(ServiceContext { id, data }))
+            .map(Some);
+    }
     let mut at = 4;
     let context = |_| {
         let (id, data) = context_at(octets, at).ok_or(CdrError::EndOfData)?;
@@ -269,11 +278,12 @@ fn read_contexts_at_once<'a>(
     d.arena().fill(count, context).map(Some)
 }
 
-/// Returns the number of contexts that follow, and the octets that they take.
+/// Returns the number of contexts that follow, and the octets that they take with the padding
+/// before a body.
 #[inline(always)]
 fn contexts_ahead(d: &Decoder<'_>) -> Option<(usize, usize)> {
-    let octets = d.lookahead(HEADER_PHASE);
-    let octets = octets.or_else(|| d.lookahead(HEADER_PHASE ^ 4))?;
+    let ahead = |phase| Some((phase, d.lookahead(phase)?));
+    let (phase, octets) = ahead(HEADER_PHASE).or_else(|| ahead(HEADER_PHASE ^ 4))?;
     let (count, _) = octets.split_first_chunk()?;
     let count = u32::from_ne_bytes(*count) as usize;
     // So a great number costs no more than the octets that are there.
@@ -286,16 +296,20 @@ fn contexts_ahead(d: &Decoder<'_>) -> Option<(usize, usize)> {
         let (_, data) = context_at(octets, at)?;
         end = at + CONTEXT_LEN + data.len();
     }
+    if end < octets.len() {
+        // The body is aligned to 8 octets from the header of the message.
+        end = ((end + phase + 7) & !7) - phase;
+    }
     Some((count, end))
 }
 
 /// Returns identifier and content of the context at a position.
 #[inline(always)]
 fn context_at(octets: &[u8], at: usize) -> Option<(u32, &[u8])> {
-    let (&[i0, i1, i2, i3, l0, l1, l2, l3], rest) =
-        octets.get(at..)?.split_first_chunk::<CONTEXT_LEN>()?;
-    let len = u32::from_ne_bytes([l0, l1, l2, l3]) as usize;
-    Some((u32::from_ne_bytes([i0, i1, i2, i3]), rest.get(..len)?))
+    let (id, rest) = octets.get(at..)?.split_first_chunk()?;
+    let (len, rest) = rest.split_first_chunk()?;
+    let len = u32::from_ne_bytes(*len) as usize;
+    Some((u32::from_ne_bytes(*id), rest.get(..len)?))
 }
 
 /// Writes the body of a CancelRequest.

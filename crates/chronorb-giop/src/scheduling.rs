@@ -101,13 +101,9 @@ impl SchedulingContext {
         let mut data = [0; Self::LEN];
         data[0] = Endian::NATIVE.is_little() as u8;
         data[1] = VERSION;
-        let threads = [
-            (self.begins_thread, flags::BEGINS_THREAD),
-            (self.cancelled, flags::CANCELLED),
-            (self.monitored, flags::MONITORED),
-        ];
-        let set = threads.into_iter().filter(|(is_set, _)| *is_set);
-        let bits = set.fold(0_u16, |bits, (_, flag)| bits | flag);
+        let bits = (u16::from(self.begins_thread) * flags::BEGINS_THREAD)
+            | (u16::from(self.cancelled) * flags::CANCELLED)
+            | (u16::from(self.monitored) * flags::MONITORED);
         data[2..4].copy_from_slice(&bits.to_ne_bytes());
         data[4..6].copy_from_slice(&self.criticality.to_ne_bytes());
         data[6..8].copy_from_slice(&self.importance.to_ne_bytes());
@@ -154,6 +150,7 @@ impl SchedulingContext {
     /// # Errors
     /// [`CdrError::EndOfData`] for a content that is too short, [`CdrError::LengthOverflow`] for
     /// one that is too long.
+    #[inline]
     pub fn decode(data: &[u8]) -> Result<Option<Self>, CdrError> {
         let [order, version, ..] = data else {
             return Err(CdrError::EndOfData);

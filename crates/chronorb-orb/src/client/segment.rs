@@ -26,13 +26,28 @@ pub(super) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<ReplyBody, SystemException> {
-    let call = if operation.oneway {
-        rtscheduling::begin_detached()?
-    } else {
-        rtscheduling::begin_call()?
-    };
+    if operation.oneway {
+        return invoke_detached(object, scope, operation, arguments);
+    }
+    let call = rtscheduling::begin_call()?;
     let result = attempt(&call, object, scope, operation, arguments);
     call.end(result.as_ref().map(|body| body.exception).map_err(|it| *it))?;
+    result
+}
+
+/// Calls a oneway operation as [`invoke`] does.
+#[cold]
+#[inline(never)]
+fn invoke_detached(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<ReplyBody, SystemException> {
+    let call = rtscheduling::begin_detached()?;
+    let result = attempt(call.call(), object, scope, operation, arguments);
+    let outcome = result.as_ref().map(|body| body.exception).map_err(|it| *it);
+    call.prepared().end(outcome)?;
     result
 }
 
@@ -47,10 +62,11 @@ pub(super) fn invoke_oneway(
 ) -> Result<bool, SystemException> {
     let call = rtscheduling::begin_detached()?;
     let sent = send_oneway(object, scope, operation, arguments);
-    call.end(sent.map(|_| false))?;
+    call.prepared().end(sent.map(|_| false))?;
     sent
 }
 
+#[inline(always)]
 fn attempt(
     call: &CallInSegment,
     object: &Object,

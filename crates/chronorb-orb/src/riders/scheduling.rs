@@ -33,7 +33,7 @@ pub(crate) struct Content(Option<SchedulingContext>);
 pub(crate) struct InThread {
     /// Dropped first, within the constraint.
     hosted: Option<HostGuard>,
-    _constraint: Option<ConstraintGuard>,
+    constraint: Option<ConstraintGuard>,
 }
 
 /// The answer to a request, when its service ends.
@@ -90,14 +90,13 @@ impl Rider for Scheduling {
         let Some(context) = &content.0 else {
             return Ok(InThread::default());
         };
-        let constraint =
-            Constraint::of_request(*context, scheduling::received(), || arrival.config.clock());
+        let received = scheduling::received();
+        let constraint = Constraint::of_request(*context, received, || arrival.config.clock());
+        let mut serving = InThread::default();
+        constraint.enter_at(&mut serving.constraint);
         // The thread of the context begins within the constraint.
-        let constraint = constraint.enter();
-        Ok(InThread {
-            hosted: hosted::begin(context, arrival, admission)?,
-            _constraint: Some(constraint),
-        })
+        serving.hosted = hosted::begin(context, arrival, admission)?;
+        Ok(serving)
     }
 
     #[inline]

@@ -177,16 +177,17 @@ impl Constraint {
 
     /// Returns the constraint of a request that was received at a time. Its absolute deadline
     /// counts if the error of the clock is stated.
+    #[inline]
     pub(crate) fn of_request(
         context: SchedulingContext,
         received: Monotonic,
         clock: impl FnOnce() -> Option<CommonClock>,
     ) -> Self {
-        let clock = match context.absolute {
-            None => None,
-            Some(_) => clock().map(|clock| clock.at(received)),
+        let left = match context.absolute {
+            None => context.relative,
+            Some(absolute) => left_by_clocks(context.relative, absolute, received, clock()),
         };
-        let due = context.remaining(clock).map(|left| {
+        let due = left.map(|left| {
             let due = received.as_nanos().saturating_add_signed(left);
             // The last number stands for no deadline in ranks.
             Monotonic::from_nanos(due.min(u64::MAX - 1))
@@ -207,6 +208,20 @@ impl Constraint {
             before: set_present(Some(self)),
             not_send: PhantomData,
         }
+    }
+
+    /// Gives the calling thread this constraint until the guard at `place` is dropped. The guard is
+    /// made there because it is large.
+    #[inline]
+    pub(crate) fn enter_at(self, place: &mut Option<ConstraintGuard>) {
+        // Without a context there is no constraint before, as on a thread that serves requests.
+        let before = if sends_context() { PRESENT.get() } else { None };
+        *place = Some(ConstraintGuard {
+            before,
+            not_send: PhantomData,
+        });
+        PRESENT.set(Some(self));
+        SENDS_CONTEXT.set(true);
     }
 
     /// Returns the constraint of a distributable thread within a segment without a deadline, on a
@@ -231,8 +246,14 @@ impl Constraint {
 }
 
 impl Drop for ConstraintGuard {
+    #[inline]
     fn drop(&mut self) {
-        set_present(self.before);
+        if self.before.is_some() {
+            set_present(self.before);
+        } else {
+            PRESENT.set(None);
+            SENDS_CONTEXT.set(HAS_THREAD.get());
+        }
     }
 }
 
@@ -243,15 +264,29 @@ fn set_present(constraint: Option<Constraint>) -> Option<Constraint> {
     before
 }
 
-/// Sets the constraint of the distributable thread that the calling thread has, with its context.
+/// Notes whether the calling thread has a distributable thread, after a change of it. Its
+/// constraint, with its context, is that which `source` returns when it is needed.
 #[cfg(feature = "distributable-threads")]
-pub(crate) fn set_of_thread(constraint: Option<Constraint>) {
-    OF_THREAD.set(constraint);
+#[inline]
+pub(crate) fn set_of_thread(has_thread: bool, source: ConstraintSource) {
+    HAS_THREAD.set(has_thread);
+    SOURCE.set(has_thread.then_some(source));
+    OF_THREAD.set(None);
     note_context();
 }
 
+/// Returns the constraint of the distributable thread that the calling thread has.
+#[inline]
+fn of_thread() -> Option<Constraint> {
+    #[cfg(feature = "distributable-threads")]
+    if let Some(source) = SOURCE.take() {
+        OF_THREAD.set(source());
+    }
+    OF_THREAD.get()
+}
+
 fn note_context() {
-    SENDS_CONTEXT.set(PRESENT.get().is_some() || OF_THREAD.get().is_some());
+    SENDS_CONTEXT.set(PRESENT.get().is_some() || HAS_THREAD.get());
 }
 
 /// The constraint of the calls of a thread, which requests carry that are sent later or by another
@@ -274,7 +309,7 @@ impl CallConstraint {
     pub(crate) fn of_calls() -> Self {
         Self {
             present: PRESENT.get(),
-            of_thread: OF_THREAD.get(),
+            of_thread: of_thread(),
         }
     }
 
@@ -305,6 +340,9 @@ impl CallConstraint {
     fn set(self) {
         PRESENT.set(self.present);
         OF_THREAD.set(self.of_thread);
+        HAS_THREAD.set(self.of_thread.is_some());
+        #[cfg(feature = "distributable-threads")]
+        SOURCE.set(None);
         note_context();
     }
 }
@@ -332,29 +370,53 @@ pub(crate) fn sends_context() -> bool {
     SENDS_CONTEXT.get()
 }
 
+/// Returns the time that a request had left, when it was received, to the earlier one of its
+/// deadlines.
+#[cold]
+#[inline(never)]
+fn left_by_clocks(
+    relative: Option<i64>,
+    absolute: AbsoluteDeadline,
+    received: Monotonic,
+    clock: Option<CommonClock>,
+) -> Option<i64> {
+    let context = SchedulingContext {
+        relative,
+        absolute: Some(absolute),
+        ..SchedulingContext::default()
+    };
+    context.remaining(clock.map(|clock| clock.at(received)))
+}
+
 /// Returns the content of the service context for a request that is sent now: that of the
 /// distributable thread, else that of the constraint. The time of the constraint is that of a
 /// distributable thread without a deadline.
 ///
 /// An absolute deadline is sent as well if the error of the clock is stated.
+#[inline(always)]
 pub(crate) fn outgoing(
     clock: impl FnOnce() -> Option<CommonClock>,
 ) -> Option<[u8; SchedulingContext::LEN]> {
-    let constraint = match (OF_THREAD.get(), PRESENT.get()) {
+    let constraint = match (of_thread(), PRESENT.get()) {
         (Some(thread), Some(present)) if thread.due.is_none() => present.of_thread(thread),
         (Some(thread), _) => thread,
         (None, present) => present?,
     };
     let mut context = constraint.context;
     context.relative = constraint.left(Monotonic::now());
-    context.absolute = clock().zip(context.relative).map(|(clock, left)| {
-        let SynchronisedClock { now, uncertainty } = clock.read();
-        AbsoluteDeadline {
-            tai: now.saturating_add_signed(left),
-            uncertainty,
-        }
-    });
+    context.absolute = clock().and_then(|clock| absolute(context.relative, clock));
     Some(context.encode())
+}
+
+/// Returns a deadline by synchronised clocks that is this time ahead.
+#[cold]
+#[inline(never)]
+fn absolute(left: Option<i64>, clock: CommonClock) -> Option<AbsoluteDeadline> {
+    let SynchronisedClock { now, uncertainty } = clock.read();
+    Some(AbsoluteDeadline {
+        tai: now.saturating_add_signed(left?),
+        uncertainty,
+    })
 }
 
 /// The clock by which machines agree on absolute times, `CLOCK_TAI`, where its error is stated.
@@ -396,11 +458,20 @@ pub(crate) fn set_received(time: Option<Monotonic>) {
     RECEIVED.set(time);
 }
 
+/// A function that returns the constraint of the distributable thread of the calling thread.
+#[cfg(feature = "distributable-threads")]
+type ConstraintSource = fn() -> Option<Constraint>;
+
 thread_local! {
     static PRESENT: Cell<Option<Constraint>> = const { Cell::new(None) };
     /// The constraint and the context of the distributable thread.
     static OF_THREAD: Cell<Option<Constraint>> = const { Cell::new(None) };
-    /// Whether there is one of them.
+    /// Whether there is a distributable thread.
+    static HAS_THREAD: Cell<bool> = const { Cell::new(false) };
+    /// The function that returns [`OF_THREAD`], where that is not known yet.
+    #[cfg(feature = "distributable-threads")]
+    static SOURCE: Cell<Option<ConstraintSource>> = const { Cell::new(None) };
+    /// Whether there is a constraint or a distributable thread.
     static SENDS_CONTEXT: Cell<bool> = const { Cell::new(false) };
     static RECEIVED: Cell<Option<Monotonic>> = const { Cell::new(None) };
 }

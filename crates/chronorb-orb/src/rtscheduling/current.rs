@@ -131,14 +131,15 @@ impl SchedulingCurrent {
     }
 
     fn enter(&self, guid: Guid) -> Result<(), SystemException> {
-        thread::enter(NewLevel {
+        let entered = thread::enter(NewLevel {
             core: &self.core,
             guid,
             origin: None,
             parameter: None,
             implicit: None,
             hops: 0,
-        })
+        });
+        entered.map(drop)
     }
 
     /// Replaces the parameters of the innermost segment, which has this name.

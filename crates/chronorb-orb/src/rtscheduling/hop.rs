@@ -9,7 +9,7 @@ use chronorb_giop::{CompletionStatus, SchedulingContext, SystemException, System
 
 use super::current::end_all;
 use super::record::{self, Interrupt};
-use super::thread::{self, Caller, NewLevel, constraint_of};
+use super::thread::{self, Caller, LevelPlace, NewLevel, constraint_of};
 use super::{Guid, SchedulingParameter, SchedulingPoint};
 use crate::core::Core;
 use crate::incident::Incident;
@@ -21,8 +21,13 @@ pub(crate) struct CallInSegment {
     /// The distributable thread that calls.
     caller: Caller,
     kind: CallKind,
-    /// The context and the priority of requests that have others than the calling thread.
-    of_requests: Option<RequestsOfThread>,
+}
+
+/// A call by a distributable thread that goes on, with the context and the priority of its requests,
+/// which are others than those of the calling thread.
+pub(crate) struct DetachedCall {
+    call: CallInSegment,
+    of_requests: RequestsOfThread,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -44,13 +49,14 @@ struct RequestsOfThread {
 }
 
 /// The wait of a call for its reply, which a cancellation ends.
-pub(crate) struct InterruptibleWait(());
+pub(crate) struct InterruptibleWait<'a>(&'a LevelPlace);
 
 /// A distributable thread that a request has brought to the calling thread. Its segments here end
 /// when this is dropped.
 pub(crate) struct HostedThread {
     core: Arc<Core>,
     guid: Guid,
+    place: LevelPlace,
 }
 
 /// The answer of a server to a distributable thread.
@@ -95,22 +101,18 @@ pub(crate) fn begin_poll() -> Result<CallInSegment, SystemException> {
     begin(CallKind::Poll, SchedulingPoint::SendPoll)
 }
 
-#[inline]
+#[inline(always)]
 fn begin(kind: CallKind, point: SchedulingPoint) -> Result<CallInSegment, SystemException> {
-    let caller = thread::caller().filter(|caller| !caller.is_cancelled);
-    // A poll fetches the reply to a request that was sent before.
-    let completed = match kind {
-        CallKind::Poll => CompletionStatus::Maybe,
-        CallKind::Synchronous | CallKind::Detached => CompletionStatus::No,
-    };
-    let caller = caller.ok_or_else(|| thread::unwind(completed))?;
-    let scheduler = caller.core.scheduling.scheduler();
-    scheduler.at_point(point, caller.guid);
-    Ok(CallInSegment {
-        caller,
-        kind,
-        of_requests: None,
-    })
+    match thread::caller() {
+        Some(caller) if !caller.place.is_cancelled() => {
+            let scheduler = caller.core.scheduling.scheduler();
+            scheduler.at_point(point, caller.guid);
+            Ok(CallInSegment { caller, kind })
+        }
+        // A poll fetches the reply to a request that was sent before.
+        _ if kind == CallKind::Poll => Err(thread::unwind(CompletionStatus::Maybe)),
+        _ => Err(thread::unwind(CompletionStatus::No)),
+    }
 }
 
 /// Begins a call that the caller does not wait for. It makes a distributable thread of its own,
@@ -118,8 +120,8 @@ fn begin(kind: CallKind, point: SchedulingPoint) -> Result<CallInSegment, System
 ///
 /// # Errors
 /// `THREAD_CANCELLED`.
-pub(crate) fn begin_detached() -> Result<CallInSegment, SystemException> {
-    let mut call = begin(CallKind::Detached, SchedulingPoint::SendRequest)?;
+pub(crate) fn begin_detached() -> Result<DetachedCall, SystemException> {
+    let call = begin(CallKind::Detached, SchedulingPoint::SendRequest)?;
     let present = thread::present().ok_or_else(|| thread::cancelled(CompletionStatus::No))?;
     let implicit = present.implicit.as_ref();
     let guid = present.core.scheduling.next_guid();
@@ -129,11 +131,11 @@ pub(crate) fn begin_detached() -> Result<CallInSegment, SystemException> {
     let before = request_priority();
     let priority = implicit.and_then(|implicit| scheduler.priority(implicit));
     set_request_priority(priority.or(before));
-    call.of_requests = Some(RequestsOfThread {
+    let of_requests = RequestsOfThread {
         _context: CallConstraint::of_calls().with_thread(constraint).carry(),
         before,
-    });
-    Ok(call)
+    };
+    Ok(DetachedCall { call, of_requests })
 }
 
 impl Drop for RequestsOfThread {
@@ -142,13 +144,21 @@ impl Drop for RequestsOfThread {
     }
 }
 
-impl CallInSegment {
-    /// Ends the guard of the context and of the priority of its requests: those that are sent later
-    /// have them by other ways.
-    pub(crate) fn prepared(&mut self) {
-        self.of_requests = None;
+impl DetachedCall {
+    /// The call, while requests of the calling thread are its own.
+    pub(crate) fn call(&self) -> &CallInSegment {
+        &self.call
     }
 
+    /// Ends the guard of the context and of the priority of its requests: those that are sent later
+    /// have them by other ways.
+    pub(crate) fn prepared(self) -> CallInSegment {
+        drop(self.of_requests);
+        self.call
+    }
+}
+
+impl CallInSegment {
     /// Ends an attempt to fetch a reply that has not arrived. A cancellation ends the distributable
     /// thread.
     ///
@@ -177,9 +187,10 @@ impl CallInSegment {
         &self,
         address: usize,
         wait: impl FnOnce() -> Weak<dyn Interrupt>,
-    ) -> Result<InterruptibleWait, SystemException> {
-        let may_wait = thread::begin_wait(address, wait);
-        let waiting = InterruptibleWait(());
+    ) -> Result<InterruptibleWait<'_>, SystemException> {
+        let place = &self.caller.place;
+        let may_wait = place.begin_wait(address, wait);
+        let waiting = InterruptibleWait(place);
         if may_wait {
             Ok(waiting)
         } else {
@@ -189,7 +200,7 @@ impl CallInSegment {
 
     /// Whether the distributable thread is cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        thread::status(self.caller.guid).is_some_and(|status| status.is_cancelled)
+        self.caller.place.is_cancelled()
     }
 
     /// The exception of a call that a cancellation has interrupted.
@@ -202,19 +213,12 @@ impl CallInSegment {
     ///
     /// # Errors
     /// `THREAD_CANCELLED`, if the thread was cancelled here, or where it was.
+    #[inline(always)]
     pub(crate) fn end(self, outcome: Result<bool, SystemException>) -> Result<(), SystemException> {
-        let Self {
-            caller,
-            kind,
-            of_requests,
-        } = self;
-        drop(of_requests);
-        let status = thread::status(caller.guid);
-        let is_as_before =
-            status.is_some_and(|status| status.segments == caller.segments && !status.is_cancelled);
+        let Self { caller, kind } = self;
         let was_cancelled =
             outcome.is_err_and(|exception| exception.kind == SystemExceptionKind::ThreadCancelled);
-        if !is_as_before || was_cancelled {
+        if !caller.is_as_before() || was_cancelled {
             caller.clean_up(kind, outcome)?;
         }
         let point = match outcome {
@@ -229,6 +233,17 @@ impl CallInSegment {
 }
 
 impl Caller {
+    /// Whether the distributable thread has the same segments as at the beginning of a call, and is
+    /// not cancelled.
+    #[inline]
+    fn is_as_before(&self) -> bool {
+        let has_segments = || {
+            let status = thread::status(self.guid);
+            status.is_some_and(|status| status.segments == self.segments)
+        };
+        (self.place.is_unchanged() || has_segments()) && !self.place.is_cancelled()
+    }
+
     /// Ends the segments that a call has left open, and the distributable thread if it was
     /// cancelled.
     #[cold]
@@ -263,9 +278,10 @@ impl Caller {
     }
 }
 
-impl Drop for InterruptibleWait {
+impl Drop for InterruptibleWait<'_> {
+    #[inline]
     fn drop(&mut self) {
-        thread::end_wait();
+        self.0.end_wait();
     }
 }
 
@@ -297,7 +313,7 @@ pub(crate) fn host(
 ) -> Result<HostedThread, SystemException> {
     let guid = Guid(context.guid);
     let parameter = SchedulingParameter::read(context, priority, due());
-    thread::enter(NewLevel {
+    let place = thread::enter(NewLevel {
         core,
         guid,
         origin: Some(origin),
@@ -305,11 +321,12 @@ pub(crate) fn host(
         implicit: parameter,
         hops: context.hops,
     })?;
-    let scheduler = core.scheduling.scheduler();
     let hosted = HostedThread {
         core: core.clone(),
         guid,
+        place,
     };
+    let scheduler = core.scheduling.scheduler();
     scheduler.at_point(SchedulingPoint::ReceiveRequest, guid);
     Ok(hosted)
 }
@@ -320,12 +337,12 @@ impl HostedThread {
     ///
     /// # Errors
     /// `THREAD_CANCELLED`, which is the answer then.
-    pub(crate) fn finish(self, answer: Answer) -> Result<(), SystemException> {
-        let left_open = end_all(&self.core, 0, self.guid, false);
+    pub(crate) fn finish(&self, answer: Answer) -> Result<(), SystemException> {
+        let left_open = self.end_segments();
         if left_open > 0 {
             report_open(&self.core, left_open);
         }
-        if thread::status(self.guid).is_some_and(|status| status.is_cancelled) {
+        if self.place.is_cancelled() {
             let completed = match answer {
                 Answer::Exception(exception) => exception.completed,
                 Answer::Reply | Answer::Other => CompletionStatus::Yes,
@@ -342,9 +359,21 @@ impl HostedThread {
     }
 }
 
+impl HostedThread {
+    /// Ends the segments that are open here. Returns their number.
+    #[inline]
+    fn end_segments(&self) -> usize {
+        if self.place.is_unchanged() {
+            0
+        } else {
+            end_all(&self.core, 0, self.guid, false)
+        }
+    }
+}
+
 impl Drop for HostedThread {
     fn drop(&mut self) {
-        end_all(&self.core, 0, self.guid, false);
+        self.end_segments();
         thread::leave();
     }
 }

@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU64;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use chronorb_rt::{Activity, Cancellable, PiMutex};
@@ -30,6 +30,9 @@ pub(super) struct Level {
     activity: Cancellable<Weak<dyn Interrupt>>,
     /// The origin of the request that brought the present distributable thread; 0 if it began here.
     origin: AtomicU64,
+    /// The address of what the wait in the activity interrupts, which keeps its memory. Only the
+    /// owner uses it.
+    wait_at: AtomicUsize,
 }
 
 impl Deref for Level {
@@ -55,6 +58,20 @@ impl Level {
         self.origin.store(origin, Ordering::Release);
         self.activity.begin(number, name)
     }
+
+    /// Begins a wait as [`Cancellable::begin_wait`] does, for what is at an address.
+    #[inline]
+    pub(super) fn begin_wait_at(
+        &self,
+        address: usize,
+        wait: impl FnOnce() -> Weak<dyn Interrupt>,
+    ) -> bool {
+        if self.wait_at.load(Ordering::Relaxed) != address {
+            self.wait_at.store(address, Ordering::Relaxed);
+            self.activity.set_wait(wait());
+        }
+        self.activity.begin_wait()
+    }
 }
 
 /// All records of the process.
@@ -68,6 +85,7 @@ impl RecordOwner {
         let record = Arc::new([(); LEVELS].map(|()| Level {
             activity: Cancellable::new(),
             origin: AtomicU64::new(0),
+            wait_at: AtomicUsize::new(0),
         }));
         THREADS.lock().push(record.clone());
         Self(record)

@@ -11,7 +11,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Activity, Scheduling, set_current};
 
-use super::record::{self, Interrupt, LEVELS, RecordOwner};
+use super::record::{self, Interrupt, LEVELS, RecordOwner, ThreadRecord};
 use super::{Guid, SchedulingParameter};
 use crate::core::Core;
 use crate::rtcorba::scheduling::{Constraint, set_of_thread};
@@ -20,6 +20,8 @@ use crate::rtcorba::{Priority, RtCurrent, request_priority, set_request_priority
 thread_local! {
     /// Whether the thread has a distributable thread.
     static IS_ACTIVE: Cell<bool> = const { Cell::new(false) };
+    /// The number of changes of its distributable threads and their segments.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
 }
 
@@ -97,8 +99,6 @@ struct State {
     next_serial: u64,
     /// The number of distributable threads that it has had.
     entered: u64,
-    /// The addresses of the waits that the record has, which keeps their memory.
-    waits: [usize; LEVELS],
 }
 
 /// A distributable thread of the calling thread.
@@ -196,7 +196,48 @@ pub(super) struct Caller {
     pub(super) guid: Guid,
     /// The number of its segments here.
     pub(super) segments: usize,
-    pub(super) is_cancelled: bool,
+    pub(super) place: LevelPlace,
+}
+
+/// The place of a distributable thread on the calling thread, as it was at a time. Calls and
+/// upcalls keep it, so that they need the state of the thread only where that has changed.
+pub(super) struct LevelPlace {
+    record: Arc<ThreadRecord>,
+    level: usize,
+    activity: Activity,
+    /// [`CHANGES`] at that time.
+    changes: u64,
+}
+
+impl LevelPlace {
+    /// Whether the calling thread has the same distributable threads and segments as at that time.
+    #[inline]
+    pub(super) fn is_unchanged(&self) -> bool {
+        CHANGES.get() == self.changes
+    }
+
+    /// Whether the distributable thread is here and cancelled.
+    #[inline]
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.record[self.level].is_cancelled(self.activity)
+    }
+
+    /// Notes that the distributable thread waits for a reply, at what is at an address. Returns
+    /// `false` if it is cancelled already.
+    #[inline]
+    pub(super) fn begin_wait(
+        &self,
+        address: usize,
+        wait: impl FnOnce() -> Weak<dyn Interrupt>,
+    ) -> bool {
+        self.record[self.level].begin_wait_at(address, wait)
+    }
+
+    /// Notes that the wait has ended.
+    #[inline]
+    pub(super) fn end_wait(&self) {
+        self.record[self.level].end_wait();
+    }
 }
 
 /// The state of a distributable thread.
@@ -240,7 +281,12 @@ pub(super) fn is_active() -> bool {
 }
 
 fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
-    STATE.with_borrow_mut(|state| work(state.get_or_insert_with(State::new)))
+    STATE.with_borrow_mut(|state| {
+        if state.is_none() {
+            *state = Some(State::new());
+        }
+        work(state.get_or_insert_with(State::new))
+    })
 }
 
 /// Returns the innermost distributable thread.
@@ -252,6 +298,7 @@ pub(super) fn present() -> Option<Present> {
 }
 
 /// Returns the innermost distributable thread for a call.
+#[inline(always)]
 pub(super) fn caller() -> Option<Caller> {
     if !is_active() {
         return None;
@@ -262,7 +309,7 @@ pub(super) fn caller() -> Option<Caller> {
             core: level.core.clone(),
             guid: level.guid,
             segments: state.segments.len() - level.first,
-            is_cancelled: state.is_cancelled(level),
+            place: state.place(level),
         })
     })
 }
@@ -314,11 +361,11 @@ pub(super) fn status(guid: Guid) -> Option<LevelStatus> {
     })
 }
 
-/// Begins a distributable thread.
+/// Begins a distributable thread. Returns its place.
 ///
 /// # Errors
 /// `IMP_LIMIT` if the thread has too many within each other.
-pub(super) fn enter(new: NewLevel<'_>) -> Result<(), SystemException> {
+pub(super) fn enter(new: NewLevel<'_>) -> Result<LevelPlace, SystemException> {
     with(|state| state.enter(new))
 }
 
@@ -389,7 +436,7 @@ pub(super) fn pop() -> Option<EndedSegment> {
     let ended = with(|state| {
         let level = state.levels.last()?;
         let (guid, first, is_hosted) = (level.guid, level.first, level.is_hosted);
-        let segment = state.innermost()?;
+        let segment = *state.innermost()?;
         state.segments.pop();
         let mut name = std::mem::take(&mut state.ended_name);
         name.clear();
@@ -465,30 +512,6 @@ pub(super) fn mark_cancelled_if(guid: Guid) {
     });
 }
 
-/// Notes that the innermost distributable thread waits for a reply, at what is at an address.
-/// Returns `false` if it is cancelled already.
-pub(super) fn begin_wait(address: usize, wait: impl FnOnce() -> Weak<dyn Interrupt>) -> bool {
-    with(|state| {
-        let Some(level) = state.levels.len().checked_sub(1) else {
-            return true;
-        };
-        let place = &state.record.0[level];
-        if std::mem::replace(&mut state.waits[level], address) != address {
-            place.set_wait(wait());
-        }
-        place.begin_wait()
-    })
-}
-
-/// Notes that the wait has ended.
-pub(super) fn end_wait() {
-    with(|state| {
-        if let Some(level) = state.levels.len().checked_sub(1) {
-            state.record.0[level].end_wait();
-        }
-    });
-}
-
 impl Level {
     /// Notes that the scheduler is told of the cancellation. Returns `false` if it was told.
     fn tell(&mut self) -> bool {
@@ -497,6 +520,8 @@ impl Level {
 }
 
 impl State {
+    #[cold]
+    #[inline(never)]
     fn new() -> Self {
         Self {
             record: RecordOwner::new(),
@@ -506,11 +531,10 @@ impl State {
             ended_name: String::with_capacity(USUAL_NAMES),
             next_serial: 0,
             entered: 0,
-            waits: [0; LEVELS],
         }
     }
 
-    fn enter(&mut self, new: NewLevel<'_>) -> Result<(), SystemException> {
+    fn enter(&mut self, new: NewLevel<'_>) -> Result<LevelPlace, SystemException> {
         let level = self.levels.len();
         if level == LEVELS {
             return Err(TOO_DEEP);
@@ -530,24 +554,53 @@ impl State {
             is_told: false,
         });
         self.note_context();
-        Ok(())
+        Ok(LevelPlace {
+            record: self.record.0.clone(),
+            level,
+            activity,
+            changes: CHANGES.get(),
+        })
+    }
+
+    /// The place of the innermost distributable thread.
+    fn place(&self, innermost: &Level) -> LevelPlace {
+        LevelPlace {
+            record: self.record.0.clone(),
+            level: self.levels.len() - 1,
+            activity: innermost.activity,
+            changes: CHANGES.get(),
+        }
     }
 
     fn leave(&mut self) {
-        if let Some(level) = self.levels.pop() {
-            self.record.0[self.levels.len()].end(level.activity);
+        if let Some(level) = self.levels.last() {
+            let outer = self.levels.len() - 1;
+            self.record.0[outer].end(level.activity);
+            self.levels.truncate(outer);
         }
         self.note_context();
     }
 
-    /// Sets the constraint of the calls that this thread makes now.
+    /// Sets the constraint of the calls that this thread makes now, after a change.
     fn note_context(&self) {
         let level = self.levels.last();
+        CHANGES.set(CHANGES.get() + 1);
         IS_ACTIVE.set(level.is_some());
-        set_of_thread(level.map(|level| {
-            let parameter = self.parameters(level).0;
-            constraint_of(level.guid, level.hops, parameter.as_ref())
-        }));
+        // Most upcalls make no call, and do not need it.
+        set_of_thread(level.is_some(), || {
+            let found = STATE.try_with(|state| state.borrow().as_ref()?.constraint());
+            found.ok().flatten()
+        });
+    }
+
+    /// The constraint of the calls that this thread makes now.
+    fn constraint(&self) -> Option<Constraint> {
+        let level = self.levels.last()?;
+        let parameter = match self.innermost() {
+            Some(segment) => &segment.parameter,
+            None => &level.parameter,
+        };
+        Some(constraint_of(level.guid, level.hops, parameter.as_ref()))
     }
 
     fn is_cancelled(&self, innermost: &Level) -> bool {
@@ -567,9 +620,9 @@ impl State {
     }
 
     /// The innermost segment of the innermost distributable thread.
-    fn innermost(&self) -> Option<Segment> {
+    fn innermost(&self) -> Option<&Segment> {
         let first = self.levels.last()?.first;
-        self.segments[first..].last().copied()
+        self.segments[first..].last()
     }
 
     fn present(&self) -> Option<Present> {

@@ -143,10 +143,10 @@ fn begin_in_segment(
     arguments: Arguments<'_>,
 ) -> Result<Box<Slot>, SystemException> {
     let caller = request_priority();
-    let mut call = crate::rtscheduling::begin_detached()?;
+    let call = crate::rtscheduling::begin_detached()?;
     let invocation = Invocation::begin(object, BindingKey::of_asynchronous_calls);
     let constraint = CallConstraint::of_calls();
-    call.prepared();
+    let call = call.prepared();
     let begun = invocation.and_then(|invocation| {
         let of_caller = (caller, constraint);
         begin_by(object, operation, arguments, (invocation, of_caller))
