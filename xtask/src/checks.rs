@@ -58,7 +58,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     }
     complaints.extend(packages::complaints()?);
     complaints.extend(documents::complaints(&files)?);
-    complaints.extend(requirements::complaints()?);
+    complaints.extend(requirements::complaints(&files)?);
     complaints.extend(request_path::complaints(&files));
     complaints.extend(layers::complaints(&files)?);
     complaints.extend(arrows::complaints()?);

@@ -1,13 +1,14 @@
-//! The page of requirements: each test that it names exists, and each requirement has one or a
-//! reason.
+//! The page of requirements: each test that it names exists, each requirement has one or a reason,
+//! and the code cites clauses of Real-Time CORBA by the titles that the page has.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::packages::read;
 use crate::run::{Failure, root};
 
-/// Complaints about the page of requirements.
-pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
+/// Complaints about the page of requirements, and about citations in the code.
+pub(crate) fn complaints(files: &[&str]) -> Result<Vec<String>, Failure> {
     let text = read(&root().join(PAGE))?;
     let mut complaints = Vec::new();
     for (requirement, tests) in rows(&text) {
@@ -22,7 +23,47 @@ pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
             }
         }
     }
+    let clauses = clauses(&text);
+    let sources = files.iter().filter(|file| file.starts_with("crates/"));
+    for file in sources.filter(|file| file.ends_with(".rs")) {
+        let source = read(&root().join(file)).unwrap_or_default();
+        let unknown = unknown_clauses(&source, &clauses).into_iter();
+        complaints.extend(unknown.map(|clause| {
+            format!("{file}: {PAGE} has no clause {clause:?}, by its title, of Real-Time CORBA")
+        }));
+    }
     Ok(complaints)
+}
+
+/// Returns the clauses of the tables that have a column for them.
+fn clauses(page: &str) -> BTreeSet<&str> {
+    let cells = page.lines().filter_map(|line| {
+        let cells: Vec<_> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
+        let [_, clause, _, _] = cells[..] else {
+            return None;
+        };
+        Some(clause)
+    });
+    cells.collect()
+}
+
+/// Returns what a source cites of Real-Time CORBA 1.2 behind a comma, but for whole chapters and
+/// the titles of known clauses.
+fn unknown_clauses(source: &str, known: &BTreeSet<&str>) -> Vec<String> {
+    let lines = source
+        .lines()
+        .map(|line| line.trim_start().trim_start_matches(['/', '!', ' ']));
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let cited = text
+        .split("CORBA 1.2, ")
+        .skip(1)
+        .filter(|it| !it.starts_with("chapter "));
+    let cited = cited.map(|rest| match rest.strip_prefix('“') {
+        Some(title) => title.split('”').next().unwrap_or_default(),
+        None => rest.split(')').next().unwrap_or_default(),
+    });
+    let unknown = cited.filter(|title| !known.contains(title));
+    unknown.map(str::to_owned).collect()
 }
 
 /// Returns each requirement of the tables with its tests, without those that have a reason instead.
@@ -86,6 +127,17 @@ mod tests {
                     | C | 5.5 | soon |\n";
         let rows: Vec<_> = rows(page).collect();
         assert_eq!(rows, [("A", vec!["a.rs::one", "b.rs::two"]), ("C", vec![])]);
+    }
+
+    #[test]
+    fn clauses_are_cited_by_the_titles_of_the_page() {
+        let page = "| Requirement | Clause | Tests |\n|---|---|---|\n| A | Threadpools | `a` |\n";
+        let known = clauses(page);
+        assert!(known.contains("Threadpools"));
+        let right = "/// Pools (RT-CORBA 1.2,\n/// “Threadpools”). RT-CORBA 1.2, chapter 3.";
+        assert_eq!(unknown_clauses(right, &known), [""; 0]);
+        let wrong = "// Pools (RT-CORBA 1.2, 5.8).\n//! Real-Time CORBA 1.2, “Mutex Interface”.";
+        assert_eq!(unknown_clauses(wrong, &known), ["5.8", "Mutex Interface"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub fn find<'a>(contexts: &[ServiceContext<'a>], id: u32) -> Option<&'a [u8]> {
 
 /// The content of the context [`RT_CORBA_PRIORITY`], in the byte order of
 /// this machine: the priority that a client propagates with its request, and
-/// the server with its reply. RT-CORBA 1.2, clause 5.9.
+/// the server with its reply. RT-CORBA 1.2, “Real-Time CORBA Priority Models”.
 ///
 /// ```text
 /// 0            1     2          4
@@ -105,7 +105,7 @@ pub fn decode_priority(data: &[u8]) -> Result<i16, CdrError> {
 
 /// The content of the context [`RT_CORBA_PRIORITY_RANGE`], in the byte order of this machine: the
 /// least and the greatest priority of a band. A client that binds a band may send it to a server
-/// that has no endpoint for each. RT-CORBA 1.2, clause 5.13.
+/// that has no endpoint for each. RT-CORBA 1.2, “Priority Banded Connections”.
 ///
 /// ```text
 /// 0            1     2     4      6

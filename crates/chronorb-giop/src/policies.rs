@@ -49,7 +49,7 @@ pub struct PolicyValue {
     pub data: Vec<u8>,
 }
 
-/// The value of the PriorityModel policy: RT-CORBA 1.2, clause 5.7.
+/// The value of the PriorityModel policy: RT-CORBA 1.2, “Real-Time CORBA Priority Models”.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct PriorityModelValue {
     /// 0 is CLIENT_PROPAGATED, 1 is SERVER_DECLARED.

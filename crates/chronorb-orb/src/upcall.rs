@@ -527,8 +527,9 @@ fn implicit(
             let id = servant.repository_id();
             Some(answer(&|e| e.write_str(id)))
         }
-        // A client announces the band of a connection (RT-CORBA 1.2, priority-banded connections).
-        // Here the endpoint of a connection decides which lane serves it, whatever its band.
+        // A client announces the band of a connection (RT-CORBA 1.2, “Priority Banded
+        // Connections”). Here the endpoint of a connection decides which lane serves it, whatever
+        // its band.
         b"_bind_priority_band" => Some(answer(&|_| Ok(()))),
         // The object is not a CORBA component.
         b"_component" => Some(answer(&|e| Ior::nil().encode(e))),

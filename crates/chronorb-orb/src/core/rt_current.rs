@@ -11,7 +11,8 @@ use crate::rtcorba::{
     ConstraintGuard, Priority, TimeConstraint, request_priority, set_priority_of_thread,
 };
 
-/// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, 5.5).
+/// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, “Real-Time CORBA
+/// Current”).
 #[derive(Clone, Debug)]
 pub struct RtCurrent {
     core: Arc<Core>,

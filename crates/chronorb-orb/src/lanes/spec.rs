@@ -5,7 +5,8 @@ use thiserror::Error;
 
 use crate::rtcorba::{LaneOrder, Priority};
 
-/// The source of the priority of a request (RT-CORBA 1.2, 5.7).
+/// The source of the priority of a request (RT-CORBA 1.2, “Real-Time CORBA Priority
+/// Models”).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PriorityModel {
     /// From the client; it travels with the request.
@@ -122,7 +123,7 @@ impl Lane {
 }
 
 /// The bounds of the requests that the ORB buffers while all threads are busy (RT-CORBA 1.2,
-/// 5.8.3).
+/// “Threadpools”).
 ///
 /// The bounds hold for each lane, so that requests of one priority cannot take the room of those of
 /// another. In a pool without lanes, under

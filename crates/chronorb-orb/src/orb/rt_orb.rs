@@ -16,7 +16,8 @@ use crate::rtcorba::{
 };
 use crate::server;
 
-/// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
+/// `RTCORBA::RTORB`: thread pools (RT-CORBA 1.2, “Threadpools”) and mutexes (RT-CORBA 1.2,
+/// “Mutex Interface”).
 #[derive(Clone, Debug)]
 pub struct RtOrb {
     core: Arc<Core>,
@@ -175,7 +176,7 @@ impl RtOrb {
     }
 }
 
-/// Synchronizers (RT-CORBA 1.2, 5.9). They do not need the ORB to run.
+/// Synchronizers (RT-CORBA 1.2, “Mutex Interface”). They do not need the ORB to run.
 impl RtOrb {
     /// Makes a mutex without a name, unlocked.
     pub fn create_mutex(&self) -> RtMutex {

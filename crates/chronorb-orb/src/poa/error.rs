@@ -28,7 +28,8 @@ pub enum CreatePoaError {
     System(#[from] SystemException),
 }
 
-/// A rule for the policies of a POA (CORBA 3.3, 15.3.8, and RT-CORBA 1.2, 5.13 and 5.15).
+/// A rule for the policies of a POA (CORBA 3.3, 15.3.8; RT-CORBA 1.2, “Threadpools”; RT-CORBA 1.2,
+/// “Protocol Configuration”).
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PolicyRule {

@@ -33,8 +33,8 @@ pub enum Policy {
     RequestProcessing(RequestProcessing),
     /// The thread pool that serves its objects. Default: the ORB's own.
     Threadpool(ThreadpoolId),
-    /// The source of the priority of requests (RT-CORBA 1.2, 5.7), and the priority of objects that
-    /// have no other. Default: priorities are not used.
+    /// The source of the priority of requests, and the priority of objects that have no other
+    /// (RT-CORBA 1.2, “Real-Time CORBA Priority Models”). Default: priorities are not used.
     PriorityModel(PriorityModel, Priority),
     /// The most urgent priority at which requests of clients are served, if clients propagate it.
     /// Default: the end of the highest band, else the highest lane, else
@@ -42,16 +42,17 @@ pub enum Policy {
     /// refused, according to [`priority_excess`](crate::OrbConfig::priority_excess). Needs
     /// [`PriorityModel::ClientPropagated`].
     PriorityCeiling(Priority),
-    /// Clients use one connection for each band of priorities (RT-CORBA 1.2, 5.13). References
-    /// contain the bands. Default: one for each priority that they use.
+    /// Clients use one connection for each band of priorities (RT-CORBA 1.2, “Priority Banded
+    /// Connections”). References contain the bands. Default: one for each priority that they use.
     PriorityBandedConnection(PriorityBands),
     /// The protocols by which its objects are served, and the properties of the connections
-    /// (RT-CORBA 1.2, 5.15). They must be among those that the ORB listens by, which
+    /// (RT-CORBA 1.2, “Protocol Configuration”). They must be among those that the ORB listens by,
+    /// which
     /// [`PolicyManager::set_server_protocol`](crate::rtcorba::PolicyManager::set_server_protocol)
     /// sets, and which are the default.
     ServerProtocol(Protocols),
-    /// The protocols that clients must use, and their properties (RT-CORBA 1.2, 5.15). References
-    /// contain them. Default: the clients choose.
+    /// The protocols that clients must use, and their properties (RT-CORBA 1.2, “Protocol
+    /// Configuration”). References contain them. Default: the clients choose.
     ClientProtocol(Protocols),
     /// Whether the POA serves only requests whose keys it has made. Default
     /// [`ObjectKeys::Plain`].
@@ -226,8 +227,8 @@ impl Policies {
         Ok(this)
     }
 
-    /// The rules of CORBA 3.3, 15.3.8, and of RT-CORBA 1.2, 5.13 and 5.15. A policy that asks for
-    /// another which is not there is at fault; of several, the first in the list.
+    /// The rules that [`PolicyRule`](super::PolicyRule) names. A policy that asks for another which
+    /// is not there is at fault; of several, the first in the list.
     fn check(&self, list: &[Policy], registry: &Registry) -> Result<(), CreatePoaError> {
         use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
         let map_only = self.request_processing == ActiveObjectMapOnly;

@@ -1,6 +1,6 @@
 //! Objects with a priority of their own: the additional operations of an RT POA.
 //!
-//! Source: Real-Time CORBA 1.2, chapter 5, “Setting Server Priority on a per-Object Reference
+//! Source: Real-Time CORBA 1.2, “Setting Server Priority on a per-Object Reference
 //! Basis”.
 //!
 //! The priority of an object is stored with it while it is active. Its references contain the

@@ -116,8 +116,9 @@ pub(crate) fn effective_policy(
     }
 }
 
-/// Returns the policy of the one side that has it. If both have it they are incompatible (RT-CORBA
-/// 1.2, 5.13 and 5.15), even with equal values.
+/// Returns the policy of the one side that has it. If both have it they are incompatible, even with
+/// equal values (RT-CORBA 1.2, “Priority Banded Connections”; RT-CORBA 1.2, “Protocol
+/// Configuration”).
 fn one_of<'p, P>(
     client: &'p Option<P>,
     server: &'p Option<P>,

@@ -1,4 +1,5 @@
-//! The priority that a client propagates, and the server with its reply (RT-CORBA 1.2, 5.9).
+//! The priority that a client propagates, and the server with its reply (RT-CORBA 1.2,
+//! “Real-Time CORBA Priority Models”).
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 

@@ -1,6 +1,6 @@
 //! Real-time CORBA: priorities, thread pools with lanes, mutexes, the RT ORB.
 //!
-//! Source: Real-Time CORBA 1.2, chapter 5.
+//! Source: Real-Time CORBA 1.2, chapter 2.
 //!
 //! # Errors of these operations
 //!

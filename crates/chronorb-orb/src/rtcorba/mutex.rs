@@ -13,7 +13,7 @@ use chronorb_rt::CeilingLock;
 use chronorb_rt::{Deadline, NotOwner, PiLock, PiLockError, PiMutex};
 
 /// `RTCORBA::Mutex`: mutual exclusion within the process, with priority inheritance (RT-CORBA 1.2,
-/// 5.9).
+/// “Mutex Interface”).
 ///
 /// While a thread waits, the owner runs at least at that thread's native priority, so that a thread
 /// of high priority waits for the critical section and for no thread of middle priority; the ORB's

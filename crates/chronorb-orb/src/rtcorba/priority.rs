@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
 
-/// A CORBA priority, 0 to 32767; more is more urgent (RT-CORBA 1.2, 5.4).
+/// A CORBA priority, 0 to 32767; more is more urgent (RT-CORBA 1.2, “CORBA
+/// Priority”).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(
     feature = "monitor-client",
@@ -58,7 +59,8 @@ impl fmt::Display for Priority {
 /// A priority of the operating system's real-time classes, 1 to 99; 0 is its ordinary scheduling.
 pub type NativePriority = u8;
 
-/// A mapping of CORBA priorities to native ones and back (RT-CORBA 1.2, 5.4.2).
+/// A mapping of CORBA priorities to native ones and back (RT-CORBA 1.2, “CORBA Priority
+/// Mappings”).
 ///
 /// An application that needs another mapping sets its own in the configuration of an ORB, which
 /// uses it from the start:

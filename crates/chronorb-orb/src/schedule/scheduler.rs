@@ -18,7 +18,8 @@ use crate::rtcorba::scheduling::Constraint;
 use crate::rtcorba::{Priority, RtCurrent};
 use crate::schedule_table::ScheduleTable;
 
-/// `RTCosScheduling::ClientScheduler`: priorities for threads that call (RT-CORBA 1.2, 2.16).
+/// `RTCosScheduling::ClientScheduler`: priorities for threads that call (RT-CORBA 1.2,
+/// “Real-Time CORBA Scheduling Service”).
 ///
 /// A client names its activities, and their priorities are in the schedule that the program has
 /// started with (`-ORBSchedule`).
@@ -37,7 +38,8 @@ pub struct ClientScheduler {
     core: Arc<Core>,
 }
 
-/// `RTCosScheduling::ServerScheduler`: POAs and objects of a schedule (RT-CORBA 1.2, 2.16).
+/// `RTCosScheduling::ServerScheduler`: POAs and objects of a schedule (RT-CORBA 1.2,
+/// “Real-Time CORBA Scheduling Service”).
 ///
 /// ```no_run
 /// use chronorb_orb::{Orb, Skeleton};

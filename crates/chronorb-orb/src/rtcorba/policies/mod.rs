@@ -1,7 +1,7 @@
 //! Policies that a client sets for its calls: on its ORB, its threads and its references.
 //!
 //! Source: CORBA 3.3 part 1, clause 8.9 (policies and their levels), clause 17 (Messaging), and
-//! Real-Time CORBA 1.2, clauses 5.13 to 5.15. In the standard a policy is an object of one of many
+//! chapter 2 of Real-Time CORBA 1.2. In the standard a policy is an object of one of many
 //! interfaces. Here it is a [`ClientPolicy`], which can only be one that clients may set. So there
 //! is no `NO_PERMISSION` for a policy of the server at the wrong level.
 
@@ -45,14 +45,14 @@ pub use protocols::{
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClientPolicy {
-    /// Connections are not shared with other references (RT-CORBA 1.2, 5.14). Whether threads share
-    /// them is the [strategy](crate::ConnectionStrategy)'s.
+    /// Connections are not shared with other references (RT-CORBA 1.2, “PrivateConnectionPolicy”).
+    /// Whether threads share them is the [strategy](crate::ConnectionStrategy)'s.
     PrivateConnection,
-    /// One connection for each band of priorities (RT-CORBA 1.2, 5.13). The server must have a
-    /// priority model, and no bands of its own.
+    /// One connection for each band of priorities (RT-CORBA 1.2, “Priority Banded Connections”).
+    /// The server must have a priority model, and no bands of its own.
     PriorityBandedConnection(PriorityBands),
-    /// The protocols that may be used, and their properties (RT-CORBA 1.2, 5.15). The server must
-    /// not have such a policy too.
+    /// The protocols that may be used, and their properties (RT-CORBA 1.2, “Protocol
+    /// Configuration”). The server must not have such a policy too.
     ClientProtocol(Protocols),
     /// The longest duration of a call in all (CORBA Messaging; the standard counts in 100 ns).
     RelativeRoundtripTimeout(Duration),

@@ -1,5 +1,5 @@
-//! Thread pools according to RT-CORBA 1.2, 5.8: a table of all combinations, each under a load that
-//! the test applies step by step, compared with a model of the specification.
+//! Thread pools according to RT-CORBA 1.2, “Threadpools”: a table of all combinations, each under a
+//! load that the test applies step by step, compared with a model of the specification.
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::rtcorba::LaneOrder;
