@@ -1,5 +1,5 @@
-//! The layers of crates: ARCHITECTURE.md and `Cargo.toml` state the same ones, dependencies point to
-//! lower layers or stand in the list of those within a layer, and layer 0 does no I/O.
+//! The layers of crates: ARCHITECTURE.md and `Cargo.toml` state the same ones, dependencies point
+//! to lower layers or stand in the list of those within a layer, and layer 0 does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 

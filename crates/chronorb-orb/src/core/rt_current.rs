@@ -43,8 +43,8 @@ impl RtCurrent {
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
     /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
     /// and the native one is beyond [what the process may use][range]; `NO_PERMISSION` where the
-    /// system refuses it all the same; `INTERNAL` where the application's mapping panics. The thread
-    /// then has the priority that it had.
+    /// system refuses it all the same; `INTERNAL` where the application's mapping panics. The
+    /// thread then has the priority that it had.
     ///
     /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
     /// `TryFrom<i16>`.

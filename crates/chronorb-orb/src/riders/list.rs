@@ -51,7 +51,8 @@ pub(crate) trait Riders {
         request: &Self::Request,
         arrival: &Arrival<'_>,
         admission: &Admission,
-    ) -> Result<Self::Guard, SystemException>;
+        guard: &mut Self::Guard,
+    ) -> Result<(), SystemException>;
 
     fn holds_reply(guard: &Self::Guard) -> bool;
 
@@ -59,7 +60,7 @@ pub(crate) trait Riders {
     ///
     /// # Errors
     /// The last that a rider reports.
-    fn conclude(guard: Self::Guard, served: ServiceOutcome) -> Result<(), SystemException>;
+    fn conclude(guard: &mut Self::Guard, outcome: ServiceOutcome) -> Result<(), SystemException>;
 
     fn has_answer(request: &Self::Request) -> bool;
 
@@ -100,7 +101,7 @@ impl Riders for () {
     }
 
     #[inline(always)]
-    fn serve((): &(), _: &Arrival<'_>, _: &Admission) -> Result<(), SystemException> {
+    fn serve((): &(), _: &Arrival<'_>, _: &Admission, (): &mut ()) -> Result<(), SystemException> {
         Ok(())
     }
 
@@ -110,7 +111,7 @@ impl Riders for () {
     }
 
     #[inline(always)]
-    fn conclude((): (), _: ServiceOutcome) -> Result<(), SystemException> {
+    fn conclude((): &mut (), _: ServiceOutcome) -> Result<(), SystemException> {
         Ok(())
     }
 
@@ -175,9 +176,10 @@ impl<R: Rider, L: Riders> Riders for (R, L) {
         request: &Self::Request,
         arrival: &Arrival<'_>,
         admission: &Admission,
-    ) -> Result<Self::Guard, SystemException> {
-        let guard = R::serve(&request.0, arrival, admission)?;
-        Ok((guard, L::serve(&request.1, arrival, admission)?))
+        guard: &mut Self::Guard,
+    ) -> Result<(), SystemException> {
+        R::serve(&request.0, arrival, admission, &mut guard.0)?;
+        L::serve(&request.1, arrival, admission, &mut guard.1)
     }
 
     #[inline(always)]
@@ -186,9 +188,9 @@ impl<R: Rider, L: Riders> Riders for (R, L) {
     }
 
     #[inline(always)]
-    fn conclude(guard: Self::Guard, served: ServiceOutcome) -> Result<(), SystemException> {
-        let concluded = L::conclude(guard.1, served);
-        R::conclude(guard.0, served).and(concluded)
+    fn conclude(guard: &mut Self::Guard, outcome: ServiceOutcome) -> Result<(), SystemException> {
+        let concluded = L::conclude(&mut guard.1, outcome);
+        R::conclude(&mut guard.0, outcome).and(concluded)
     }
 
     #[inline(always)]

@@ -135,7 +135,8 @@ pub(crate) trait Rider {
         false
     }
 
-    /// Begins to serve an admitted request, on the thread that calls the servant.
+    /// Begins to serve an admitted request, on the thread that calls the servant. The guard is
+    /// filled where it is, since it may be large.
     ///
     /// # Errors
     /// The exception that is the answer instead.
@@ -144,8 +145,9 @@ pub(crate) trait Rider {
         _request: &Self::Request,
         _arrival: &Arrival<'_>,
         _admission: &Admission,
-    ) -> Result<Self::Guard, SystemException> {
-        Ok(Self::Guard::default())
+        _guard: &mut Self::Guard,
+    ) -> Result<(), SystemException> {
+        Ok(())
     }
 
     /// Whether the reply may be sent only after [`conclude`](Self::conclude).
@@ -154,12 +156,12 @@ pub(crate) trait Rider {
         false
     }
 
-    /// Ends the service of a request.
+    /// Ends the service of a request; the guard is dropped next.
     ///
     /// # Errors
     /// The exception that is the answer instead.
     #[inline(always)]
-    fn conclude(_guard: Self::Guard, _served: ServiceOutcome) -> Result<(), SystemException> {
+    fn conclude(_guard: &mut Self::Guard, _outcome: ServiceOutcome) -> Result<(), SystemException> {
         Ok(())
     }
 

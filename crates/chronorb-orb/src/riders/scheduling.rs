@@ -86,29 +86,29 @@ impl Rider for Scheduling {
         content: &Content,
         arrival: &Arrival<'_>,
         admission: &Admission,
-    ) -> Result<InThread, SystemException> {
+        guard: &mut InThread,
+    ) -> Result<(), SystemException> {
         let Some(context) = &content.0 else {
-            return Ok(InThread::default());
+            return Ok(());
         };
         let received = scheduling::received();
         let constraint = Constraint::of_request(*context, received, || arrival.config.clock());
-        let mut serving = InThread::default();
-        constraint.enter_at(&mut serving.constraint);
+        constraint.enter_at(&mut guard.constraint);
         // The thread of the context begins within the constraint.
-        serving.hosted = hosted::begin(context, arrival, admission)?;
-        Ok(serving)
+        guard.hosted = hosted::begin(context, arrival, admission)?;
+        Ok(())
     }
 
     #[inline]
-    fn holds_reply(serving: &InThread) -> bool {
-        serving.hosted.is_some()
+    fn holds_reply(guard: &InThread) -> bool {
+        guard.hosted.is_some()
     }
 
     #[inline]
-    fn conclude(serving: InThread, served: ServiceOutcome) -> Result<(), SystemException> {
-        match serving.hosted {
+    fn conclude(guard: &mut InThread, outcome: ServiceOutcome) -> Result<(), SystemException> {
+        match guard.hosted.take() {
             None => Ok(()),
-            Some(guard) => hosted::finish(guard, served),
+            Some(host) => hosted::finish(host, outcome),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What rides on a request, by the contexts that it has.
+//! The contexts that riders add, and the effects of those that arrive.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -18,7 +18,8 @@ const ITS_OWN: u32 = 4711;
 const CODE_SETS: &[u8] = &[1; 12];
 const LISTEN_POINTS: &[u8] = &[2; 8];
 
-/// A request that has the contexts of all riders but of [`Scheduling`], which depends on the thread.
+/// A request that has the contexts of all riders but of [`Scheduling`], which depends on the
+/// thread.
 fn departure(config: &OrbConfig, version: Version) -> Departure<'_> {
     Departure {
         config,

@@ -23,8 +23,8 @@ pub(crate) struct CallInSegment {
     kind: CallKind,
 }
 
-/// A call by a distributable thread that goes on, with the context and the priority of its requests,
-/// which are others than those of the calling thread.
+/// A call by a distributable thread that goes on, with the context and the priority of its
+/// requests, which are others than those of the calling thread.
 pub(crate) struct DetachedCall {
     call: CallInSegment,
     of_requests: RequestsOfThread,

@@ -150,8 +150,8 @@ impl Context<'_> {
             }
             Err(exception) => Err(exception.into()),
         };
-        if let Some(serving) = serving {
-            conclude_riding(serving, &mut served, &reply);
+        if let Some(guard) = &mut serving {
+            conclude_riding(guard, &mut served, &reply);
         }
         if let Err(error) = served {
             match conclude_error(self.core, self.at, error, &mut reply)? {
@@ -370,7 +370,8 @@ impl RequestCarrier<'_> {
         let arrival = self.arrival(message);
         let admission = riders::admit(kept, &arrival)?;
         if riders::All::takes_part(kept) {
-            *serving = Some(riders::All::serve(kept, &arrival, &admission)?);
+            let guard = serving.insert(riders::ServiceGuard::default());
+            riders::All::serve(kept, &arrival, &admission, guard)?;
         }
         Ok(admission.priority)
     }
@@ -450,7 +451,7 @@ impl Carrier for RequestCarrier<'_> {
 /// Lets the riders end the service of a request, which may change its answer.
 #[inline(never)]
 fn conclude_riding(
-    serving: riders::ServiceGuard,
+    guard: &mut riders::ServiceGuard,
     served: &mut Result<(), UpcallError>,
     reply: &ReplyWriter<'_>,
 ) {
@@ -462,7 +463,7 @@ fn conclude_riding(
         Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => return,
     };
     // Otherwise the client has an answer already, or has it in part.
-    if let Err(exception) = riders::All::conclude(serving, answer)
+    if let Err(exception) = riders::All::conclude(guard, answer)
         && !reply.is_sent()
     {
         *served = Err(exception.into());
