@@ -119,9 +119,9 @@ pub(crate) struct IncomingRequest<'a> {
 pub struct Call<'a> {
     pub(crate) incoming: &'a IncomingRequest<'a>,
     /// The ORB, for [`orb`](Self::orb): an `Arc<Core>`.
-    pub(crate) orb: &'a dyn Any,
+    pub(crate) orb: &'a (dyn Any + Send + Sync),
     /// The POA, for [`poa`](Self::poa): a `Poa`.
-    pub(crate) poa: &'a dyn Any,
+    pub(crate) poa: &'a (dyn Any + Send + Sync),
     pub(crate) object_id: &'a ObjectId,
     pub(crate) priority: Option<Priority>,
 }
