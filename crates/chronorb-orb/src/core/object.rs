@@ -453,8 +453,9 @@ impl Object {
     #[expect(clippy::disallowed_methods, reason = "once for each reference")]
     pub(crate) fn profile(&self) -> Option<&Profile> {
         let inner = &*self.inner;
-        let read =
-            || Profile::of(&inner.ior, inner.source, inner.core.profile_reader()).map(Box::new);
+        let read = || {
+            Profile::from_ior(&inner.ior, inner.source, inner.core.profile_reader()).map(Box::new)
+        };
         inner.profile.get_or_init(read).as_deref()
     }
 

@@ -239,7 +239,7 @@ impl Meter {
     /// Adds an operation that is in the schedule before its first request.
     #[cold]
     fn add_scheduled(&self, servant: &dyn Skeleton, operation: &[u8]) -> Option<usize> {
-        self.table.as_deref()?.of_servant(servant, operation)?;
+        self.table.as_deref()?.find_operation(servant, operation)?;
         self.add(servant, operation)
     }
 

@@ -120,7 +120,7 @@ impl MeasuredOperation {
         overrun: Option<OverrunPolicy>,
     ) -> Self {
         let scheduled = table.and_then(|table| {
-            let handle = table.of_servant(servant, operation)?;
+            let handle = table.find_operation(servant, operation)?;
             Some((table.name(handle)?, table.get(handle)?))
         });
         let entry = scheduled.map(|(_, entry)| entry);

@@ -53,7 +53,7 @@ impl Profile {
     /// Decodes all profiles of the ORB's protocols that can be decoded. The profile of the protocol
     /// that the ORB prefers is used, of several the one of the greatest version, with the addresses
     /// of others that are [alike](Self::is_like).
-    pub(crate) fn of(ior: &Ior, source: Source, orb: ProfileReader<'_>) -> Option<Self> {
+    pub(crate) fn from_ior(ior: &Ior, source: Source, orb: ProfileReader<'_>) -> Option<Self> {
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, (index, source), orb))
@@ -358,12 +358,12 @@ mod tests {
             type_id: String::new(),
             profiles: vec![of_iiop, of_memory.expect("it fits")],
         };
-        let profile = Profile::of(&ior, Source::Application, core.profile_reader())
+        let profile = Profile::from_ior(&ior, Source::Application, core.profile_reader())
             .expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
         // Neither the profile nor the component proves that it names this machine.
-        let profile = Profile::of(&ior, Source::Message(None), core.profile_reader())
+        let profile = Profile::from_ior(&ior, Source::Message(None), core.profile_reader())
             .expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_INTERNET_IOP]);

@@ -277,7 +277,7 @@ pub(crate) fn set_of_thread(has_thread: bool, source: ConstraintSource) {
 
 /// Returns the constraint of the distributable thread that the calling thread has.
 #[inline]
-fn of_thread() -> Option<Constraint> {
+fn thread_constraint() -> Option<Constraint> {
     #[cfg(feature = "distributable-threads")]
     if let Some(source) = SOURCE.take() {
         OF_THREAD.set(source());
@@ -309,7 +309,7 @@ impl CallConstraint {
     pub(crate) fn of_calls() -> Self {
         Self {
             present: PRESENT.get(),
-            of_thread: of_thread(),
+            of_thread: thread_constraint(),
         }
     }
 
@@ -397,7 +397,7 @@ fn left_by_clocks(
 pub(crate) fn outgoing(
     clock: impl FnOnce() -> Option<CommonClock>,
 ) -> Option<[u8; SchedulingContext::LEN]> {
-    let constraint = match (of_thread(), PRESENT.get()) {
+    let constraint = match (thread_constraint(), PRESENT.get()) {
         (Some(thread), Some(present)) if thread.due.is_none() => present.of_thread(thread),
         (Some(thread), _) => thread,
         (None, present) => present?,

@@ -197,7 +197,7 @@ impl ScheduleTable {
 
     /// Finds the operation of this name on the wire whose interface a servant has: its own one, or
     /// else one that it inherits from.
-    pub(crate) fn of_servant(
+    pub(crate) fn find_operation(
         &self,
         servant: &dyn Skeleton,
         operation: &[u8],

@@ -63,7 +63,7 @@ pub(super) enum MessageOutcome {
 }
 
 impl Context<'_> {
-    /// Serves a request, whose header has these `places` if another thread has decoded it.
+    /// Serves a request, whose header has these `places` if it was decoded before.
     pub(super) fn request(
         &mut self,
         message: MessageHeader,
@@ -589,8 +589,9 @@ pub(super) fn priority_of(
     priority_at(core, &named_object(&header.target)?, propagated, ceiling)
 }
 
-/// The priority of a request as [`priority_of`] finds it, and the time constraint that it carries.
-/// It was received at a time, at an endpoint of a ceiling. Notes the places of its header.
+/// Returns the priority of a request, as [`priority_of`] does, and its time constraint. `received`
+/// is the time at which the request was read, and `ceiling` that of its endpoint. Notes the places
+/// of the header.
 pub(super) fn urgency_of(
     core: &Core,
     (request, arena): (&mut Frame, &Arena),

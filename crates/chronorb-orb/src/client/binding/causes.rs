@@ -56,7 +56,7 @@ pub(super) fn note_cause<const N: usize>(causes: &mut Text<N>) {
 #[cold]
 pub(super) fn unusable(object: &Object) -> SystemException {
     let (core, ior) = (object.core(), object.ior());
-    if Profile::of(ior, Source::Application, core.profile_reader()).is_some() {
+    if Profile::from_ior(ior, Source::Application, core.profile_reader()).is_some() {
         let what = "the reference came in a message, and does not prove that its local address is \
                     on this machine";
         let remedy = if cfg!(feature = "access") {

@@ -87,7 +87,7 @@ impl PolicyCurrent {
 
     /// The policies of these kinds that are set here; all, where no kind is named.
     pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
-        of_thread(&self.policies, |overrides| overrides.list(kinds)).unwrap_or_default()
+        read_thread_overrides(&self.policies, |overrides| overrides.list(kinds)).unwrap_or_default()
     }
 
     /// Sets policies. They hold for the thread's next calls; connections that fit stay.
@@ -100,7 +100,7 @@ impl PolicyCurrent {
         policies: &[ClientPolicy],
         how: SetOverride,
     ) -> Result<(), SystemException> {
-        let present = of_thread(&self.policies, Overrides::clone).unwrap_or_default();
+        let present = read_thread_overrides(&self.policies, Overrides::clone).unwrap_or_default();
         let changed = present.changed(policies, how)?;
         self.policies.note_ends(&changed);
         let before = OF_THREADS.try_with(|all| {
@@ -210,7 +210,7 @@ impl OrbPolicies {
 
 /// Returns the policies in effect for a reference with these own ones, on the calling thread.
 pub(crate) fn effective_overrides(orb: &OrbPolicies, own: &Overrides) -> Overrides {
-    let inner = of_thread(orb, |of_thread| own.clone().or(of_thread));
+    let inner = read_thread_overrides(orb, |of_thread| own.clone().or(of_thread));
     let inner = inner.unwrap_or_else(|| own.clone());
     inner.or(&orb.overrides.lock())
 }
@@ -219,7 +219,7 @@ pub(crate) fn effective_overrides(orb: &OrbPolicies, own: &Overrides) -> Overrid
 #[inline]
 pub(crate) fn effective_time_out(orb: &OrbPolicies, own: &Overrides) -> u64 {
     own.time_out()
-        .or_else(|| of_thread(orb, Overrides::time_out).flatten())
+        .or_else(|| read_thread_overrides(orb, Overrides::time_out).flatten())
         .map_or_else(
             || match orb.time_out.load(Ordering::Relaxed) {
                 NO_TIME_OUT => orb.default_time_out,
@@ -231,7 +231,7 @@ pub(crate) fn effective_time_out(orb: &OrbPolicies, own: &Overrides) -> u64 {
 
 /// Reads the policies of the calling thread; `None` if it has none.
 #[inline]
-fn of_thread<R>(orb: &OrbPolicies, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
+fn read_thread_overrides<R>(orb: &OrbPolicies, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
     let found = OF_THREADS.try_with(|all| {
         let all = all.borrow();
         let entry = all.iter().find(|(of, _)| is_of(of, orb))?;
